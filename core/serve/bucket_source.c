@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "analyze/json.h"
 #include "serve/bucket_parts.h"
@@ -485,8 +486,7 @@ static int look_first(struct d9__bucket_source *source, char *why, size_t why_si
 	return source->refused ? -EACCES : 0;
 }
 
-static int set_up(struct d9__bucket_source *source, const struct d9__bucket_options *options, const char *prefix, const char *folder,
-		  char *why, size_t why_size)
+static int set_up(struct d9__bucket_source *source, const struct d9__bucket_options *options, const char *prefix, char *why, size_t why_size)
 {
 	struct d9__bucket_options own = *options;
 	size_t len = strlen(prefix);
@@ -501,30 +501,34 @@ static int set_up(struct d9__bucket_source *source, const struct d9__bucket_opti
 		return -ENOMEM;
 	}
 	own.parallel = TRANSFERS;
-	err = d9__fetched_new(folder, FETCHED_BYTES, &source->fetched, why, why_size);
-	if (!err)
-		err = d9__bucket_start(&own, &source->bucket, why, why_size);
+	err = d9__bucket_start(&own, &source->bucket, why, why_size);
 	return err ? err : look_first(source, why, why_size);
 }
 
-int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, const char *folder, struct d9__source *out,
-		      const char **name, char *why, size_t why_size)
+int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, int folder, const char *folder_path,
+		      struct d9__source *out, const char **name, char *why, size_t why_size)
 {
 	struct d9__bucket_source *source = calloc(1, sizeof(*source));
 	int err;
 
-	if (!source) {
+	if (source)
+		source->fetched = d9__fetched_new(folder, folder_path, FETCHED_BYTES);
+	else
+		close(folder);
+	if (!source || !source->fetched) {
+		free(source);
 		snprintf(why, why_size, "out of memory");
 		return -ENOMEM;
 	}
-	err = set_up(source, options, prefix, folder, why, why_size);
+	err = set_up(source, options, prefix, why, why_size);
 	if (err) {
 		free_bucket(source);
 		return err;
 	}
 	*out = (struct d9__source) { .context = source, .list = list, .open = d9__bucket_open, .path = d9__bucket_path,
 				     .free = free_bucket, .attach = attach, .version = version, .look = d9__bucket_look,
-				     .fetch = d9__bucket_fetch, .end = end, .forget = forget, .is_of_dump = d9__bucket_is_of_dump, .tell = tell };
+				     .fetch = d9__bucket_fetch, .end = end, .forget = forget, .is_of_dump = d9__bucket_is_of_dump,
+				     .tell = tell };
 	*name = source->name;
 	return 0;
 }

@@ -14,9 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/directory.h"
-
-#define FOLDER	   "fleet"
 #define NAME_BYTES 20 /* of the sum */
 #define UNFINISHED "new."
 
@@ -27,43 +24,18 @@ struct d9__fetched {
 	unsigned serial;
 };
 
-/* Why |path| cannot be used, for people. */
-static int refuse(int err, const char *path, char *why, size_t size)
-{
-	struct stat st;
-
-	if (!lstat(path, &st) && S_ISLNK(st.st_mode))
-		snprintf(why, size, "%s: it is a link, and what is fetched stays in a folder of yours: remove it", path);
-	else if (err == -EPERM || err == -EACCES)
-		snprintf(why, size, "%s: it has to be a folder of yours that nobody else can look into (chmod 700), or name another by XDG_CACHE_HOME",
-			 path);
-	else
-		snprintf(why, size, "%s: %s", path, strerror(-err));
-	return err;
-}
-
-int d9__fetched_new(const char *folder, uint64_t bytes_max, struct d9__fetched **out, char *why, size_t why_size)
+struct d9__fetched *d9__fetched_new(int dir, const char *path, uint64_t bytes_max)
 {
 	struct d9__fetched *fetched = calloc(1, sizeof(*fetched));
-	int parent, err;
 
-	if (!fetched || asprintf(&fetched->path, "%s/" FOLDER, folder) < 0) {
-		free(fetched);
-		snprintf(why, why_size, "out of memory");
-		return -ENOMEM;
+	if (fetched) {
+		*fetched = (struct d9__fetched) { .path = strdup(path), .dir = dir, .bytes_max = bytes_max };
+		if (fetched->path)
+			return fetched;
 	}
-	fetched->bytes_max = bytes_max;
-	parent = d9__directory_open(folder, D9__DIRECTORY_MAKE);
-	fetched->dir = parent < 0 ? parent : d9__directory_enter(parent, FOLDER, D9__DIRECTORY_MAKE | D9__DIRECTORY_PRIVATE);
-	if (parent >= 0)
-		close(parent);
-	if (fetched->dir >= 0) {
-		*out = fetched;
-		return 0;
-	}
-	err = refuse(fetched->dir, parent < 0 ? folder : fetched->path, why, why_size);
-	d9__fetched_free(fetched);
-	return err;
+	free(fetched);
+	close(dir);
+	return NULL;
 }
 
 void d9__fetched_name(const char *what, const char *ending, char name[D9__FETCHED_NAME])
@@ -200,8 +172,7 @@ void d9__fetched_free(struct d9__fetched *fetched)
 {
 	if (!fetched)
 		return;
-	if (fetched->dir >= 0)
-		close(fetched->dir);
+	close(fetched->dir);
 	free(fetched->path);
 	free(fetched);
 }

@@ -14,11 +14,8 @@
 
 struct d9__fetched;
 
-/*
- * The folder "fleet" in |folder|, which is made with mode 0700; at most |bytes_max| are kept in it.  0 with |*out|; else -errno, and
- * |why| is one line that names the folder.
- */
-int d9__fetched_new(const char *folder, uint64_t bytes_max, struct d9__fetched **out, char *why, size_t why_size);
+/* The folder |dir|, which is taken, and whose path is |path|; at most |bytes_max| are kept in it.  NULL: out of memory. */
+struct d9__fetched *d9__fetched_new(int dir, const char *path, uint64_t bytes_max);
 
 /* The name of the file for |what|: any text that tells the object and its state. */
 void d9__fetched_name(const char *what, const char *ending, char name[D9__FETCHED_NAME]);

@@ -105,11 +105,11 @@ int d9__source_local(const char *path, struct d9__source *out, const char **name
 struct d9__bucket_options;
 
 /*
- * The part of the bucket of |options| whose keys begin with |prefix| and a slash, or with "" all of it.  What is fetched lies below
- * |folder|, see fetched.h.  0 with |*out|, and |why| tells what is wrong with the store if that may pass, else ""; or -errno with
+ * The part of the bucket of |options| whose keys begin with |prefix| and a slash, or with "" all of it.  What is fetched lies in
+ * |folder|, a directory that is taken, whose path is |folder_path|.  0 with |*out|, and |why| tells what is wrong with the store if that may pass, else ""; or -errno with
  * one line in |why|.
  */
-int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, const char *folder, struct d9__source *out,
-		      const char **name, char *why, size_t why_size);
+int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, int folder, const char *folder_path,
+		      struct d9__source *out, const char **name, char *why, size_t why_size);
 
 #endif /* D9_SERVE_SOURCE_H */

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define D9__STORED_PART	    128 /* bytes of a part, with its end */
+#define D9__STORED_PART	    129 /* bytes of a part, with its end */
 #define D9__STORED_NAME	    (4 * D9__STORED_PART + 64)
 #define D9__STORED_HOUR_S   3600
 #define D9__STORED_DAY_S    86400

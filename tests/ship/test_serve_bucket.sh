@@ -12,6 +12,7 @@ tests=$(cd "$top_srcdir" && pwd)/tests/ship/serve_bucket.mjs
 # shellcheck source=tests/ship/store.sh
 . "$top_srcdir/tests/ship/store.sh"
 
+unset XDG_CACHE_HOME
 WORK=$work DIAL9=$dial9 node --test "$tests" >said 2>&1 || fail "$(grep -v '^ok' said | head -n 60)"
 
 # What a program has recorded and the shipper has stored is listed, and a segment of it comes back as it was.
