@@ -66,9 +66,9 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "serve",
 	.synopsis = "[OPTIONS] TRACE",
-	.text = "Show a trace, a directory or a segment, or what a bucket holds, in the browser.  Prints the address,\n"
-		"which holds a secret: who knows it, on this machine, can read the trace.  Ends\n"
-		"at SIGINT (Ctrl-C) or SIGTERM.\n",
+	.text = "Show a trace, a directory or a segment, or what a bucket holds, in the browser.\n"
+		"Prints the address, which holds a secret: who knows it, on this machine, can\n"
+		"read the trace.  Ends at SIGINT (Ctrl-C) or SIGTERM.\n",
 	.opts = opts,
 };
 

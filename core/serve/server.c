@@ -158,7 +158,8 @@ static void put_listing(struct d9__json *json, const struct d9__server *server, 
 	d9__json_bool(json, "live", server->live);
 	d9__json_bool(json, "left_out", listing->left_out);
 	/* Then a report is about some, too. */
-	d9__json_bool(json, "far", scope != NULL);
+	if (scope)
+		d9__json_bool(json, "far", true);
 	d9__json_open(json, "segments", '[');
 	for (size_t i = 0; i < listing->n; i++)
 		if (!scope || is_chosen(server, scope, &listing->items[i]))

@@ -16,7 +16,20 @@ unset XDG_CACHE_HOME
 WORK=$work DIAL9=$dial9 node --test "$tests" >said 2>&1 || fail "$(grep -v '^ok' said | head -n 60)"
 
 # What a program has recorded and the shipper has stored is listed, and a segment of it comes back as it was.
-traces recorded/here 2
+if [ "$SANITIZER" != no ] || ! command -v memcached >/dev/null; then
+	echo "nothing is recorded: a sanitizer, or no memcached"
+	exit 0
+fi
+client=$(cd "$top_builddir" && pwd)/tests/real/client
+port=$((15000 + $$ % 900))
+user=''
+[ "$(id -u)" != 0 ] || user='-u root'
+# shellcheck disable=SC2086
+"$dial9" record --quiet --exec -o recorded -- memcached $user -l 127.0.0.1 -p $port -U 0 -t 2 &
+program=$!
+"$client" memcached $port 4 200 >/dev/null
+kill -TERM $program
+wait $program || true
 start_store
 ship recorded --once --raw
 equal "status of the shipper" $status 0
@@ -32,8 +45,8 @@ URL=$(cat url) STORED=$stored node -e '
 	const keys = readdirSync(process.env.STORED, { recursive: true }).filter((name) => /\.bin\.zst$/.test(name));
 	(async () => {
 		let map;
-		do map = await (await ask("api/map?from_ms=1&to_ms=3000000")).json(); while (map.place.listing || map.place.lists < 2);
-		if (map.segments.length !== keys.length) throw new Error(`${map.segments.length} of ${keys.length} segments are listed`);
+		do map = await (await ask("api/map")).json(); while (map.place.listing || map.place.lists < 2);
+		if (!keys.length || map.segments.length !== keys.length) throw new Error(`${map.segments.length} of ${keys.length} segments are listed`);
 		const bytes = Buffer.from(await (await ask(`segment/${map.segments[0].path}`)).arrayBuffer());
 		if (!keys.some((key) => readFileSync(`${process.env.STORED}/${key}`).equals(bytes))) throw new Error("other bytes");
 	})();
