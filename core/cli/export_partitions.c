@@ -24,7 +24,7 @@ struct partition {
 	struct d9__analysis analysis;
 	struct d9__symbolizer *symbols;
 	struct d9__segment_contents segment;
-	char *service, *instance; /* of the key */
+	char *service, *instance, *boot_id; /* of the key */
 };
 
 /* ---- files ---- */
@@ -93,20 +93,21 @@ static char *key_part(const char *key, const char *name)
 	return NULL;
 }
 
-/* The key tells under which service and host the shipper keeps the segment: its rows belong there, too. */
+/* The key tells under which service the shipper keeps the segment, where its rows belong, too; and what the segment does not tell. */
 static void take_place(struct partition *partition)
 {
 	const struct d9__analysis *a = &partition->analysis;
 	struct d9__segment_place *place = &partition->segment.place;
 	const char *key = partition->options->key, *slash = strrchr(a->segments[0].path, '/');
-	const char *host = d9__metadata_value(&a->metadata, "host");
+	const char *host = d9__metadata_value(&a->metadata, "host"), *boot_id = d9__metadata_value(&a->metadata, "boot_id");
 
 	partition->service = key_part(key, "service");
 	partition->instance = key_part(key, "instance");
+	partition->boot_id = key_part(key, "boot");
 	place->key = key ? key : slash ? slash + 1 : a->segments[0].path;
 	place->service = partition->service ? partition->service : d9__metadata_value(&a->metadata, "service");
 	place->host = host ? host : partition->instance;
-	place->boot_id = d9__metadata_value(&a->metadata, "boot_id");
+	place->boot_id = boot_id ? boot_id : partition->boot_id;
 	place->epoch_s = a->anchor_wall_ns / 1000000000;
 }
 
@@ -188,6 +189,7 @@ static void release(struct partition *partition)
 	d9_reader_free(partition->reader);
 	free(partition->service);
 	free(partition->instance);
+	free(partition->boot_id);
 }
 
 /* Read it, and write its tables. */

@@ -132,3 +132,13 @@ for (const demo of demos) {
 			assert.ok(readFileSync(`${folder}/${table}.parquet`).equals(readFileSync(`${again}/plain/${table}.parquet`)), table);
 	});
 }
+
+test('events that are lost stand in one row of their minute', async () => {
+	dial9('export', '--format', 'parquet', '--partitions', '-o', `${WORK}/fleet_lost`, `${WORK}/lost.bin`);
+
+	const [sums] = await ask(`select (select sum(lost)::int from '${WORK}/fleet_lost/callbacks/*/*/*.parquet') as callbacks,
+		(select count(*)::int from '${WORK}/fleet_lost/callbacks/*/*/*.parquet') as rows, (select lost::int from '${WORK}/fleet_lost/segments/*/*/*.parquet') as segment,
+		(select max(lost)::int from '${WORK}/fleet_lost/callbacks/*/*/*.parquet' where minute = '2023-11-14 22:14:00Z') as minute`);
+
+	assert.deepEqual({ ...sums }, { callbacks: 1239, rows: 3, segment: 1239, minute: 1234 });
+});
