@@ -128,7 +128,7 @@ static bool choose_format(struct options *options)
 	if (options->format)
 		return true;
 	d9__cmd_fail("export", "%s: of which format? give --format, or a name that ends in .trc, .bin, .folded, "
-		     ".speedscope.json, .pb, .parquet or one of these and .gz", options->output);
+		     ".speedscope.json, .pb or one of these and .gz, or in .parquet", options->output);
 	return false;
 }
 

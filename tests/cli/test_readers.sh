@@ -173,6 +173,9 @@ reads_all() {
 	reads $some flamegraph --callback '*e*' --from 10ms --to 10s -w 0 -o - "$trace"
 	reads $some export -f folded --span "${span_name:-none}" --loop http -o - "$trace"
 
+	reads 0 export -f parquet -o tables "$trace"
+	partitions "$trace"
+
 	rm -rf named
 	reads 0 symbolize -o named "$trace"
 	reads 0 report -v --no-symbols named
@@ -184,6 +187,15 @@ reads_all() {
 			echo "$copy has other symbols than the trace"
 		fi
 	done
+}
+
+# partitions TRACE: each of its segments as rows of a fleet's tables.
+partitions() {
+	"$dial9" query -f csv "$1" 'SELECT path FROM segments' 2>/dev/null | sed '1d; s/^"//; s/"$//' >paths
+	[ -s paths ] || { failed=$((failed + 1)) && echo "$1 has no segments"; }
+	while read -r path; do
+		reads 0 export -f parquet --partitions --slow 0 -o fleet "$path"
+	done <paths
 }
 
 # symbols_of TRACE: one row each.
@@ -228,6 +240,8 @@ reads_several() {
 	reads 0 events -f text "$trace"
 	reads 0 query -o all.db "$trace"
 	reads 2 export -o x.trc "$trace"
+	reads 0 export -f parquet -o tables "$trace"
+	partitions "$trace"
 	reads 2 flamegraph -o x.svg "$trace"
 	rm -rf named
 	reads 0 symbolize -o named "$trace"
@@ -298,6 +312,8 @@ for trace in lost all/threads all/spans; do
 	reads 0 query -o all.db "$trace"
 	reads '0|2' export -f speedscope -o x "$trace"
 	reads '0|2' export -f pprof --kind off-cpu -o x "$trace"
+	reads 0 export -f parquet -o tables "$trace"
+	partitions "$trace"
 done
 "$dial9" agents demo demo >/dev/null || exit 99
 for trace in demo/*; do
@@ -307,6 +323,7 @@ for trace in demo/*; do
 	reads '0|2' export -f pprof --kind off-cpu -o x "$trace"
 	reads '0|2' flamegraph --kind heap -o x.svg "$trace"
 	reads '0|2' flamegraph --kind idle -o x.svg "$trace"
+	partitions "$trace"
 done
 echo "$ran commands, $failed of them not as they should be"
 [ $failed = 0 ]

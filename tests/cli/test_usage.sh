@@ -34,7 +34,7 @@ run events --worker two t
 run events --from 1parsec t
 run events --limit 99999999999999999999 t
 run export t
-run export --format parquet -o f t
+run export --format avro -o f t
 run serve
 run serve --port 65536 t
 run serve a b

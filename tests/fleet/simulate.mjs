@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A day of rows of many hosts, made from the rows of recordings, with a fault planted on four of them:
 //
-//	node simulate.mjs RECORDED STORE HOSTS MINUTES
+//	node simulate.mjs RECORDED STORE HOSTS MINUTES SEGMENT
 //
 // RECORDED/web and RECORDED/slow hold the tables of a service's segment, and of one whose callback sleeps.  Below STORE each host gets
-// a segment for each MINUTES of 2026-11-20, with its own host, boot id and times: compacted, but that of 10 o'clock, which is incoming.
+// rows for each MINUTES-th minute of 2026-11-20, with its own host, boot id and times: compacted, but those of 10 o'clock, which are
+// incoming, a file for each SEGMENT minutes.
 // The four have the slow callback's calls, samples and stacks as those of `hello` from 10 to 12 o'clock.
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -64,13 +65,13 @@ async function writeIncoming(store, table, segments, everyone) {
 		const folder = `${store}/parquet/v1/incoming/${table}/date=${DATE}/service=${service}`;
 
 		mkdirSync(folder, { recursive: true });
-		for (const { number, hhmm } of segments)
-			await ask(`copy (select * exclude (date, service) from (${rowsOf(table, `number = ${number}`, `h = ${h}`)}))
+		for (const { number, hhmm, until } of segments)
+			await ask(`copy (select * exclude (date, service) from (${rowsOf(table, `number >= ${number} and number < ${until}`, `h = ${h}`)}))
 				to '${folder}/${hhmm}-${host}-${boot}-${number}.parquet' (format parquet, compression zstd)`);
 	}
 }
 
-export async function simulate(recorded, store, count, minutes) {
+export async function simulate(recorded, store, count, minutes, segment) {
 	for (const base of ['web', 'slow'])
 		for (const table of Object.keys(TABLES))
 			await ask(`create table ${base}_${table} as select * from read_parquet('${recorded}/${base}/${table}/*/*/*.parquet')`);
@@ -80,7 +81,7 @@ export async function simulate(recorded, store, count, minutes) {
 	await ask('set threads = 1');
 
 	const everyone = await ask('select * from hosts');
-	const segments = await ask(`select * from minutes where hour = ${INCOMING_HOUR}`);
+	const segments = await ask(`select number, hhmm, number + ${segment} as until from minutes where hour = ${INCOMING_HOUR} and number % ${segment} = 0`);
 
 	mkdirSync(`${store}/parquet/v1`, { recursive: true });
 	for (const table of Object.keys(TABLES)) {
@@ -103,7 +104,8 @@ export async function simulate(recorded, store, count, minutes) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
 	const began = Date.now();
-	const faulty = await simulate(process.argv[2], process.argv[3], Number(process.argv[4]), Number(process.argv[5]));
+	const [recorded, store, ...numbers] = process.argv.slice(2);
+	const faulty = await simulate(recorded, store, ...numbers.map(Number));
 
-	console.log(`${process.argv[4]} hosts, a segment each ${process.argv[5]} minutes, faulty: ${faulty.join(' ')}; ${((Date.now() - began) / 1000).toFixed(1)} s`);
+	console.log(`${numbers[0]} hosts, faulty: ${faulty.join(' ')}; ${((Date.now() - began) / 1000).toFixed(1)} s`);
 }

@@ -8,12 +8,12 @@ import { test } from 'node:test';
 import { open } from './duckdb.mjs';
 import { simulate } from './simulate.mjs';
 
-const { GUIDE, RECORDED, STORE, HOSTS = '20', MINUTES = '20' } = process.env;
+const { GUIDE, RECORDED, STORE, HOSTS = '20', MINUTES = '20', SEGMENT = '20' } = process.env;
 const guide = readFileSync(GUIDE, 'utf8').replaceAll('s3://BUCKET/PREFIX', STORE);
 const blocks = [...guide.matchAll(/^```sql duckdb\n([\s\S]*?)^```$/gm)].map((match) => match[1].trim());
 const compaction = blocks.findIndex((block) => block.startsWith('set threads'));
 const began = Date.now();
-const faulty = await simulate(RECORDED, STORE, Number(HOSTS), Number(MINUTES));
+const faulty = await simulate(RECORDED, STORE, Number(HOSTS), Number(MINUTES), Number(SEGMENT));
 const ask = await open();
 const answers = {};
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Statements of FLEET.md, on rows made from recordings of the demo.  By hand, with more of them:
 #
-#	TELL=yes HOSTS=200 MINUTES=1 tests/fleet/test_fleet_statements.sh
+#	TELL=yes HOSTS=200 MINUTES=1 SEGMENT=10 tests/fleet/test_fleet_statements.sh
 set -eu
 
 # shellcheck source=tests/fleet/npm.sh
