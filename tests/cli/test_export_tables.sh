@@ -16,9 +16,14 @@ ends() {
 	done
 }
 
+# names DIR: of the files in it.
+names() {
+	(cd "$1" && printf '%s\n' *)
+}
+
 say "a file for each table of dial9 query, and no other; twice the same bytes"
 run export --format parquet -o tables trace.17.bin.zst
-ls tables >files
+names tables >files
 sed -n 's/^CREATE TABLE \([a-z]*\) .*/\1.parquet/p' schema | sort | diff - files
 ends tables/*
 run export -o by_name.parquet trace.17.bin.zst
@@ -27,7 +32,7 @@ stat -c %a tables/polls.parquet
 
 say "no clock anchor: all but the time of day"
 run export --format parquet -o no_clock types.bin
-ls no_clock | diff - files
+names no_clock | diff - files
 run export --format parquet --partitions -o fleet types.bin
 [ ! -e fleet ] || ls fleet
 
@@ -60,7 +65,7 @@ run export --format parquet --partitions -o x
 run export --format parquet -o x nowhere
 run export --format parquet --partitions -o x nowhere
 run export --format parquet --partitions -o x trace.17.bin.zst small.bin
-run export --format parquet --partitions -o x - <trace.17.bin.zst
+{ run export --format parquet --partitions -o x -; } <trace.17.bin.zst
 run export --format trc --partitions -o x trace.17.bin.zst
 run export --format parquet --segment-key k -o x trace.17.bin.zst
 run export --format parquet --slow 1ms -o x trace.17.bin.zst
@@ -69,13 +74,13 @@ run export --format parquet --kind cpu -o x trace.17.bin.zst
 ls x 2>/dev/null
 
 say "a pipe is read once, for the tables of dial9 query"
-run export --format parquet -o piped - <trace.17.bin.zst
-ls piped | diff - files
+{ run export --format parquet -o piped -; } <trace.17.bin.zst
+names piped | diff - files
 
 say "of a damaged segment what is before the damage, and the status says so"
 "$make_trace" unknown-tag plain damaged.bin
 run export --format parquet -o damaged damaged.bin
-ls damaged | diff - files
+names damaged | diff - files
 run export --format parquet --partitions -o damaged_fleet damaged.bin
 find damaged_fleet -type f | wc -l
 
