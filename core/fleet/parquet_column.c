@@ -32,17 +32,6 @@ int d9__parquet_values_add(struct d9__parquet_values *values, uint64_t number)
 	return 0;
 }
 
-int d9__parquet_values_skip(struct d9__parquet_values *values)
-{
-	if (make_room(values))
-		return -ENOMEM;
-	/* A column that never lacks a value has no place to say so. */
-	if (!values->levels)
-		return d9__parquet_values_add(values, 0);
-	values->levels[values->rows++] = 0;
-	return 0;
-}
-
 /* ---- distinct texts ---- */
 
 static void put_slot(struct d9__parquet_values *values, size_t number)
@@ -114,6 +103,18 @@ int d9__parquet_values_add_text(struct d9__parquet_values *values, const char *t
 	d9__bytes_put(&values->text, text, len);
 	put_slot(values, number);
 	return values->text.failed ? -ENOMEM : d9__parquet_values_add(values, number);
+}
+
+int d9__parquet_values_skip(struct d9__parquet_values *values)
+{
+	if (make_room(values))
+		return -ENOMEM;
+	/* A column that never lacks a value has no place to say so. */
+	if (!values->levels)
+		return values->facts->type == D9__PARQUET_TEXT ? d9__parquet_values_add_text(values, "", 0) :
+								 d9__parquet_values_add(values, 0);
+	values->levels[values->rows++] = 0;
+	return 0;
 }
 
 /* ---- begin and end ---- */

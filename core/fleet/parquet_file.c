@@ -259,11 +259,6 @@ int d9__parquet_row(struct d9__parquet *file)
 	return file->err;
 }
 
-uint64_t d9__parquet_rows(const struct d9__parquet *file)
-{
-	return file->rows + file->values[0].rows;
-}
-
 /* ---- the end of the file ---- */
 
 static void tell_time(struct d9__thrift *thrift)

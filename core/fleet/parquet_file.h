@@ -63,9 +63,6 @@ void d9__parquet_string(struct d9__parquet *file, const char *text);
 /* The row is complete.  0 or the first error of this file. */
 int d9__parquet_row(struct d9__parquet *file);
 
-/* How many rows there are so far. */
-uint64_t d9__parquet_rows(const struct d9__parquet *file);
-
 /* Write what is left and the end, and free |file|.  0 or the first error. */
 int d9__parquet_close(struct d9__parquet *file);
 

@@ -389,9 +389,9 @@ int d9__parquet_values_pack(const struct d9__parquet_values *values, ZSTD_CCtx *
 {
 	struct pages pages = { .values = values, .zstd = zstd, .out = out, .chunk = chunk, .start = out->len };
 
-	if (is_text(values))
+	if (values->n && is_text(values))
 		find_texts(&pages);
-	else if (values->facts->type != D9__PARQUET_BOOL)
+	else if (values->n && values->facts->type != D9__PARQUET_BOOL)
 		find_numbers(&pages);
 	if (!pages.failed)
 		put_dictionary(&pages);
