@@ -30,6 +30,7 @@ static const struct {
 	[D9__KEPT_SEGMENTS] = { "segments", "rests of segments" },
 	[D9__KEPT_BLOCKS] = { "blocks", "allocated blocks" },
 	[D9__KEPT_CALLS] = { "calls", "calls (--from and --to choose others)" },
+	[D9__KEPT_ROWS] = { "rows", "additions to further rows of tables" },
 };
 
 static bool limited;

@@ -36,6 +36,7 @@ enum d9__kept {
 	D9__KEPT_SEGMENTS,
 	D9__KEPT_BLOCKS, /* of memory that nobody has freed */
 	D9__KEPT_CALLS,	 /* of callbacks, in a chart of time */
+	D9__KEPT_ROWS,	 /* of tables */
 	D9__KEPT_KINDS,
 };
 

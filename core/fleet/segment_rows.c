@@ -43,9 +43,9 @@ static int make_room(struct d9__rows *rows)
 }
 
 /* A new row, all zero; NULL: the budget does not allow it, which is counted, or there is no memory. */
-static void *add_row(struct d9__segment_rows *all, struct d9__rows *rows, enum d9__kept kind)
+static void *add_row(struct d9__segment_rows *all, struct d9__rows *rows)
 {
-	if (all->err || !d9__budget_take(kind, rows->size + 4 * sizeof(struct d9__table_entry)))
+	if (all->err || !d9__budget_take(D9__KEPT_ROWS, rows->size + 4 * sizeof(struct d9__table_entry)))
 		return NULL;
 	if (make_room(rows)) {
 		all->err = -ENOMEM;
@@ -55,8 +55,7 @@ static void *add_row(struct d9__segment_rows *all, struct d9__rows *rows, enum d
 }
 
 /* The row of |key|, made at its first sight: then |*is_new|.  NULL as of add_row(). */
-static void *row_of(struct d9__segment_rows *all, struct d9__rows *rows, const struct row_key *key, enum d9__kept kind,
-		    bool *is_new)
+static void *row_of(struct d9__segment_rows *all, struct d9__rows *rows, const struct row_key *key, bool *is_new)
 {
 	uint64_t hash = d9__hash_bytes(d9__hash_secret(), key, sizeof(*key));
 	uintptr_t place = (uintptr_t)d9__table_find(&rows->places, hash);
@@ -65,7 +64,7 @@ static void *row_of(struct d9__segment_rows *all, struct d9__rows *rows, const s
 	*is_new = !place;
 	if (place)
 		return (char *)rows->items + (place - 1) * rows->size;
-	row = add_row(all, rows, kind);
+	row = add_row(all, rows);
 	if (row && d9__table_add(&rows->places, hash, (void *)(uintptr_t)rows->n)) {
 		all->err = -ENOMEM;
 		return NULL;
@@ -77,7 +76,7 @@ static struct d9__calls_row *calls_row(struct d9__segment_rows *rows, const stru
 {
 	struct row_key key = { .of = callback->number, .minute = minute_of(rows, ns) };
 	bool is_new;
-	struct d9__calls_row *row = row_of(rows, &rows->calls, &key, D9__KEPT_CALLBACKS, &is_new);
+	struct d9__calls_row *row = row_of(rows, &rows->calls, &key, &is_new);
 
 	if (row && is_new) {
 		row->callback = callback;
@@ -90,7 +89,7 @@ static struct d9__loop_row *loop_row(struct d9__segment_rows *rows, const struct
 {
 	struct row_key key = { .of = worker->number, .minute = minute };
 	bool is_new;
-	struct d9__loop_row *row = row_of(rows, &rows->loops, &key, D9__KEPT_CLASSES, &is_new);
+	struct d9__loop_row *row = row_of(rows, &rows->loops, &key, &is_new);
 
 	if (row && is_new) {
 		row->worker = worker;
@@ -108,7 +107,7 @@ static unsigned power_of(uint64_t ns)
 
 static void add_slow(struct d9__segment_rows *rows, const struct d9__call_end *call)
 {
-	struct d9__slow_row *row = add_row(rows, &rows->slow, D9__KEPT_CALLS);
+	struct d9__slow_row *row = add_row(rows, &rows->slow);
 	bool told = call->stall && rows->analysis->off_cpu_seen;
 
 	if (!row)
@@ -210,7 +209,7 @@ static void take_lost(struct d9__segment_rows *rows, uint64_t ns)
 	struct row_key key = { .minute = minute_of(rows, ns) };
 	uint64_t events = rows->analysis->losses.events - rows->lost_before;
 	bool is_new;
-	struct d9__lost_row *row = events ? row_of(rows, &rows->lost, &key, D9__KEPT_MARKS, &is_new) : NULL;
+	struct d9__lost_row *row = events ? row_of(rows, &rows->lost, &key, &is_new) : NULL;
 
 	rows->lost_before += events;
 	if (!row)
@@ -273,7 +272,7 @@ static void take_sample(struct d9__segment_rows *rows, const struct d9_event *ev
 			       .stack = stack_of(rows, event), .thread = thread_of(rows, event),
 			       .off_cpu = known(event, D9_CPU_SAMPLE_SOURCE) == 1 };
 	bool is_new;
-	struct d9__sample_row *row = row_of(rows, &rows->samples, &key, D9__KEPT_STACKS, &is_new);
+	struct d9__sample_row *row = row_of(rows, &rows->samples, &key, &is_new);
 
 	if (row && is_new)
 		*row = (struct d9__sample_row){ .callback = callback, .minute = key.minute, .stack = key.stack,

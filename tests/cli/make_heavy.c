@@ -22,10 +22,15 @@
 enum { SYNC = 1, METADATA, START, END, PARK, UNPARK, WAKE, SPAWN, TERMINATE, SAMPLE, SYMBOL, MODULE, LOSS, ENTER, LEAVE, CLOSE, TASKS };
 
 static uint64_t now = UINT64_C(5000000000);
+static int anchored; /* the trace tells the time of day */
 
 static void put_schemas(struct trace *t)
 {
 	trace_batch(t);
+	if (anchored) {
+		trace_schema(t, SYNC, "ClockSyncEvent", "realtime_ns:9");
+		trace_event(t, SYNC, now, UINT64_C(1790000000000000000) + now);
+	}
 	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
 	trace_schema(t, START, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
 	trace_schema(t, END, "PollEndEvent", "worker_id:9");
@@ -57,6 +62,16 @@ static void make_polls(struct trace *t, uint64_t n)
 	put_schemas(t);
 	for (uint64_t i = 0, place = trace_string(t, "f @ g"); i < n; i++)
 		put_poll(t, 0, 1, place);
+}
+
+/* |n| polls of task 1, each longer than 10 ms and in a minute of its own. */
+static void make_minutes(struct trace *t, uint64_t n)
+{
+	put_schemas(t);
+	for (uint64_t i = 0, place = trace_string(t, "f @ g"); i < n; i++, now += UINT64_C(60000000000)) {
+		trace_event(t, START, now, UINT64_C(0), UINT64_C(0), UINT64_C(1), place);
+		trace_event(t, END, now + 20000000, UINT64_C(0));
+	}
 }
 
 /* |n| wakes of task 1, and a poll. */
@@ -307,10 +322,13 @@ int main(int argc, char **argv)
 	struct timespec ts;
 	uint64_t n = argc >= 4 ? strtoull(argv[2], NULL, 10) : 0;
 
-	if (argc == 5 && !clock_gettime(CLOCK_MONOTONIC, &ts))
+	anchored = argc == 5 && !strcmp(argv[4], "anchored");
+	if (argc == 5 && !anchored && !clock_gettime(CLOCK_MONOTONIC, &ts))
 		now = (uint64_t)ts.tv_sec * UINT64_C(1000000000);
 	if (!strcmp(kind, "polls"))
 		make_polls(&t, n);
+	else if (!strcmp(kind, "minutes"))
+		make_minutes(&t, n);
 	else if (!strcmp(kind, "wakes"))
 		make_wakes(&t, n);
 	else if (!strcmp(kind, "tasks"))
@@ -346,7 +364,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(kind, "ends-of-time"))
 		make_ends_of_time(&t);
 	else {
-		fputs("usage: make_heavy KIND N FILE [recent]\n", stderr);
+		fputs("usage: make_heavy KIND N FILE [recent|anchored]\n", stderr);
 		return 2;
 	}
 	trace_save(&t, argv[3], "zstd");
