@@ -24,10 +24,10 @@ for set; do
 			python3-gi gir1.2-gtk-3.0 xvfb
 			nghttp2-server nghttp2-client hitch openssl python3-gevent i3-wm picom
 			qemu-system-x86 btrfs-progs e2fsprogs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
-			libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev zstd"
+			libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev zstd python3-yaml"
 		;;
 	# Object stores of others, for tests/ship.
-	stores) wanted="$wanted swift-proxy swift-account swift-container swift-object" ;;
+	stores) wanted="$wanted swift-proxy swift-account swift-container swift-object radosgw ceph-mon ceph-osd openssl rclone" ;;
 	bench)
 		wanted="$wanted lttng-tools liblttng-ust-dev libunwind-dev python3 apache2-utils nghttp2-server nghttp2-client
 			libsoup-3.0-dev memcached postgresql pgbouncer python3-gevent"
