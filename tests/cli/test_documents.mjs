@@ -62,6 +62,7 @@ const skills = readdirSync(join(core, 'agents')).filter((name) => name.endsWith(
 const NOT_RUN = {
 	'../README.md': [['examples/demo.sh ', 'installs packages and builds; it is tests/run.sh that runs here'],
 		['#include <event2/event.h>', 'install/check_readme.sh builds and records it'], ['cc server.c ', 'install/check_readme.sh runs it']],
+	'doc/STORES.md': [['rclone move ', 'ship/test_ship_others.sh'], ['aws s3 cp ', 'the same']],
 	'man/dial9-libevent.3': [['# libevent.a', 'adapters/check_libevent_static.sh']],
 	'man/dial9-libev.3': [['cc server.c $(pkg-config --static', 'adapters/check_libev_static.sh'], ['#define D9_EV_SOURCE', 'adapters/check_libev_embed.sh']],
 	'man/dial9-loop.3': [['d9_loop_register()  ', 'an order of calls; examples/own_loop.c makes them']],
@@ -102,7 +103,7 @@ function runAll(path, blocks, title) {
 	});
 }
 
-for (const path of [...skills.map((name) => join('agents', name)), join('doc', 'ANALYSIS.md'), '../README.md'])
+for (const path of [...skills.map((name) => join('agents', name)), join('doc', 'ANALYSIS.md'), join('doc', 'STORES.md'), '../README.md'])
 	runAll(path, blocksOf(readFileSync(join(core, path), 'utf8')), `every block of ${path} runs, and prints what it is said to`);
 
 for (const name of readdirSync(join(core, 'man')).filter((file) => /\.[135]$/.test(file))) {
