@@ -479,17 +479,34 @@ static struct json_object *success(struct d9__session *session, struct d9__job *
 	return answer;
 }
 
+/* What curl says of a connection, without how long it took: so that the same fault is the same line. */
+static const char *same_each_time(char *text)
+{
+	static const char after[] = " after ";
+	char *at = strstr(text, after), *unit;
+
+	if (!at)
+		return text;
+	unit = at + strlen(after);
+	unit += strspn(unit, "0123456789");
+	if (strncmp(unit, " ms", 3) && strncmp(unit, " milliseconds", 13))
+		return text;
+	unit += 1 + strcspn(unit + 1, " :");
+	memmove(at, unit, strlen(unit) + 1);
+	return text;
+}
+
 static struct json_object *failure(struct d9__session *session, struct d9__job *job, const struct d9__outcome *outcome,
 				   enum d9__bucket_class class, int code)
 {
-	char status[32], said[SERVER_SHOWN + 1];
-	const char *name = outcome->code, *message = said;
+	char status[32], said[SERVER_SHOWN + 1], told[MESSAGE_SHOWN + 1];
+	const char *name = outcome->code, *message = said, *advice;
 
 	put_shown(session, outcome->message, said, sizeof(said));
 	snprintf(status, sizeof(status), "Status%u", outcome->status);
 	if (outcome->end != D9__TRANSFER_WHOLE) {
 		name = name_of(outcome->end, code);
-		message = *job->transfer.error ? job->transfer.error : curl_easy_strerror((CURLcode)code);
+		message = *job->transfer.error ? same_each_time(job->transfer.error) : curl_easy_strerror((CURLcode)code);
 		if (code == CURLE_OK)
 			message = "the answer ends within its head";
 		if (outcome->end == D9__TRANSFER_LOCAL)
@@ -501,7 +518,9 @@ static struct json_object *failure(struct d9__session *session, struct d9__job *
 	} else if (!*name) {
 		name = status;
 	}
-	return d9__job_answer(session, job, class, name, message);
+	advice = d9__verdict_advice(name);
+	snprintf(told, sizeof(told), advice ? "%s; %s" : "%s", message, advice);
+	return d9__job_answer(session, job, class, name, told);
 }
 
 /* |answer| now, or when the parts that went up have been removed. */

@@ -140,3 +140,29 @@ struct d9__verdict d9__verdict_of(const struct d9__outcome *outcome)
 		return verdict;
 	return of_status(outcome);
 }
+
+const char *d9__verdict_advice(const char *code)
+{
+	static const struct {
+		const char *code, *advice;
+	} known[] = {
+		{ "ExpiredToken", "their source gives no newer ones: renew the credentials" },
+		{ "ExpiredTokenException", "their source gives no newer ones: renew the credentials" },
+		{ "TokenRefreshRequired", "their source gives no newer ones: renew the credentials" },
+		{ "InvalidAccessKeyId", "check the access key, and that it is of this store" },
+		{ "SignatureDoesNotMatch", "check the secret key" },
+		{ "AccessDenied", "check the policy, of the role and of the bucket: PKGDATADIR/ship has one" },
+		{ "NoSuchBucket", "check the bucket's name, and the endpoint" },
+		{ "PermanentRedirect", "set the region to the bucket's" },
+		{ "AuthorizationHeaderMalformed", "set the region to the bucket's" },
+		{ "RequestTimeTooSkewed", "set the clock of this machine" },
+		{ "NoConnection", "check the endpoint, and that it can be reached from here" },
+		{ "NoSuchHost", "check the endpoint, and that it can be reached from here" },
+		{ "Certificate", "name the certificate to trust by --ca or AWS_CA_BUNDLE" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(code, known[i].code))
+			return known[i].advice;
+	return NULL;
+}

@@ -56,4 +56,7 @@ struct d9__verdict {
 
 struct d9__verdict d9__verdict_of(const struct d9__outcome *outcome);
 
+/* What somebody can do about that error; NULL: nothing that is known. */
+const char *d9__verdict_advice(const char *code);
+
 #endif /* D9_SHIP_VERDICT_H */
