@@ -23,7 +23,6 @@
 #include "serve/server.h"
 #endif
 #include "cli/serve_bucket.h"
-#include "serve/source.h"
 
 enum key {
 	KEY_OPEN = 256,
@@ -164,10 +163,8 @@ static int serve_trace(const char *trace, struct d9__server_options *options, bo
 
 static int serve_bucket(const struct d9__serve_bucket *bucket, struct d9__server_options *options, bool open)
 {
-	struct d9__source source;
-	int status = d9__serve_bucket_open(bucket, &source, &options->name);
+	int status = d9__serve_bucket_open(bucket, &options->source, &options->name);
 
-	options->source = &source;
 	return status ? status : serve_with_assets(options, open);
 }
 #else
@@ -305,7 +302,7 @@ struct serve {
 
 static bool take_option(const struct d9__args *args, int key, struct serve *serve)
 {
-	const char **texts[] = { [KEY_BUCKET - KEY_BUCKET] = &serve->bucket.store.bucket,
+	const char **texts[] = { &serve->bucket.store.bucket, /* KEY_BUCKET */
 				 [KEY_PREFIX - KEY_BUCKET] = &serve->bucket.prefix,
 				 [KEY_ENDPOINT - KEY_BUCKET] = &serve->bucket.store.endpoint,
 				 [KEY_REGION - KEY_BUCKET] = &serve->bucket.store.region,

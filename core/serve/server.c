@@ -786,16 +786,14 @@ int d9__server_new(const struct d9__server_options *options, struct d9__server *
 	server->address = options->listen ? options->listen : LOOPBACK;
 	server->live = options->live;
 	d9__budget_start(ARCHIVE_BYTES);
-	if (options->source) {
-		server->source = *options->source;
-		server->name = options->name;
-	}
+	server->source = options->source;
+	server->name = options->name;
 	err = d9__assets_load(&server->assets, options->assets);
-	if (!err && !options->source)
+	if (!err && !options->source.list)
 		err = d9__source_local(options->trace, &server->source, &server->name);
 	if (!err)
 		err = d9__listing_refresh(&server->listing, &server->source);
-	if (!err && !server->listing.n && !options->live && !options->source)
+	if (!err && !server->listing.n && !options->live && !options->source.list)
 		err = -ENODATA;
 	if (!err)
 		err = make_token(server);

@@ -8,12 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "serve/source.h"
+
 struct d9__server;
-struct d9__source;
 
 struct d9__server_options {
 	const char *trace;  /* directory or segment */
-	struct d9__source *source; /* instead of it, with |name|: the server takes it, also if it fails; NULL: none */
+	struct d9__source source; /* instead of it, with |name|, if it has list(): the server takes it, also if it fails */
 	const char *name;
 	const char *assets; /* the folder that holds viewer/ and toolkit/ */
 	const char *listen; /* an address of this machine, as digits; NULL: 127.0.0.1 */

@@ -37,7 +37,7 @@ export function showLook(box, look, clock, change) {
 }
 
 /** What is not as it should be, in sentences. */
-function doubts(place) {
+function troubles(place) {
 	const told = [];
 	if (place.error) told.push(element('span', { class: 'alarm' }, `The store: ${showName(place.error, 400)}. What was fetched before can still be opened.`));
 	if (place.sampled) told.push('Of hours without a summary that have more segments than three lists hold, one minute in ten is shown.');
@@ -47,7 +47,7 @@ function doubts(place) {
 }
 
 export function showNotice(place) {
-	const box = byId('notice'), told = doubts(place), key = JSON.stringify([place.error, place.sampled, place.truncated, place.strange]);
+	const box = byId('notice'), told = troubles(place), key = JSON.stringify([place.error, place.sampled, place.truncated, place.strange]);
 	if (box.dataset.key === key) return;
 	box.dataset.key = key;
 	box.replaceChildren(...told.map((sentence) => element('p', {}, sentence)));
