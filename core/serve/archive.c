@@ -84,6 +84,8 @@ static void take_hour(struct d9__archive_entry *entry)
 
 	entry->reading = entry->identity;
 	answer.out = read_summary(entry->archive->source, entry->name, &answer.len);
+	/* It may be there when it is fetched again. */
+	entry->here = answer.out != NULL;
 	take_answer(entry, &answer);
 	free(answer.out);
 }

@@ -50,7 +50,7 @@ static void take_head(struct d9__bucket_source *source, void *of, const struct d
 	struct d9__bucket_item *item = NULL;
 
 	source->listing--;
-	if (answer->class == D9__BUCKET_ABSENT || d9__bucket_is_good(source, answer))
+	if (answer->class == D9__BUCKET_ABSENT || answer->class == D9__BUCKET_REFUSED || d9__bucket_is_good(source, answer))
 		item = answer->class == D9__BUCKET_DONE ? d9__bucket_item_add(source, question->key, answer->bytes, answer->modified) : NULL;
 	else
 		source->failed = true;

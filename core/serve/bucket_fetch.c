@@ -91,8 +91,9 @@ static void take_object(struct d9__bucket_source *source, void *of, const struct
 	int err;
 
 	source->fetching--;
-	if (answer->class == D9__BUCKET_ABSENT) {
-		end_fetch(source, fetch, "it is not in the bucket any more");
+	/* Nothing is wrong with the others. */
+	if (answer->class == D9__BUCKET_ABSENT || answer->class == D9__BUCKET_REFUSED) {
+		end_fetch(source, fetch, answer->class == D9__BUCKET_ABSENT ? "it is not in the bucket any more" : answer->message);
 		return;
 	}
 	if (!d9__bucket_is_good(source, answer)) {

@@ -18,7 +18,7 @@
 #include "serve/bucket_parts.h"
 #include "serve/text_hash.h"
 
-#define ITEMS_MAX     200000
+#define ITEMS_MAX     100000 /* about 200 MB, also of what the server makes of them */
 #define FETCHED_BYTES ((uint64_t)2 << 30)
 #define FIRST_WAIT_MS 10000 /* for the first answer; what comes later is shown in the page */
 #define REST_S	      2	    /* after a failure; then twice as long each time */

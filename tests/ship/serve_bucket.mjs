@@ -196,6 +196,25 @@ test("what is wrong with bucket and credentials is one line each, and the secret
 	assert.match(said({}, ["--bucket", "bucket", "traces"]), /^2 .*it takes no TRACE/);
 	assert.match(said({}, [...args, "--prefix", "../x y"]), /^2 .*--prefix has parts of/);
 	assert.match(said({ HOME: undefined }), /^2 .*set HOME/);
+	assert.match(said({}, ["--bucket", "bucket", "--endpoint", "http://store.example"]), /^2 .*https/);
+	assert.match(said({}, ["--local-dir", "/nonexistent"]), /^2 .*\/nonexistent/);
+	assert.match(said({}, ["--local-dir", "/nonexistent", "/nonexistent"]), /^2 .*one TRACE at a time/);
+});
+
+test("a bucket of another region than was said is shown all the same", async () => {
+	const place = await store();
+	await place.plant([storedSegment({ after: 60 })]);
+	const server = await serve(place, { args: ["--prefix", "p", "--region", "us-east-1"] });
+	assert.equal((await server.map()).segments.length, 1);
+});
+
+test("an object that is refused is told, and others are fetched", async () => {
+	const place = await store();
+	await place.plant([storedSegment({ after: 60 }), storedSegment({ after: 70, index: 1 })]);
+	const server = await serve(place, { args: ["--prefix", "p"] }), { segments: [one, other] } = await server.json(`api/segments?${HOST}`);
+	await place.faults([{ kind: "status", status: 400, code: "InvalidObjectState", key: "1795255260-0", times: 0 }]);
+	assert.deepEqual([(await server.get(one.url)).status, (await server.get(other.url)).status], [502, 200]);
+	assert.equal((await server.json(`api/map?${WHOLE}`)).place.error, null);
 });
 
 test("the folder for what is fetched has to be ours, private, and no link", async () => {
