@@ -315,12 +315,13 @@ static int take_markup(struct d9__credentials *credentials, size_t len, char *wh
 	struct d9__markup said = { credentials->secrets->scratch, len }, inner;
 	char *id = credentials->secrets->scratch + FORM_AT, *secret = id + D9__SECRET_MAX, *token = secret + D9__SECRET_MAX;
 	char expires[64] = "";
+	int64_t until;
 
 	if (d9__markup_find(said, "Credentials", &inner) && text_of(inner, "AccessKeyId", id, D9__SECRET_MAX) &&
 	    text_of(inner, "SecretAccessKey", secret, D9__SECRET_MAX) &&
 	    text_of(inner, "SessionToken", token, D9__TOKEN_MAX) &&
-	    text_of(inner, "Expiration", expires, sizeof(expires)) &&
-	    d9__secrets_set(credentials->secrets, id, secret, token, d9__credentials_epoch(expires)))
+	    text_of(inner, "Expiration", expires, sizeof(expires)) && (until = d9__credentials_epoch(expires)) > 0 &&
+	    d9__secrets_set(credentials->secrets, id, secret, token, until))
 		return 0;
 	snprintf(why, size, "STS answers without AccessKeyId, SecretAccessKey, SessionToken and Expiration");
 	return -EINVAL;

@@ -128,6 +128,7 @@ test("says what of a web identity is wrong, and never the token", async () => {
 	const answers = [[(response) => response.writeHead(403).end("<ErrorResponse><Error><Code>AccessDenied</Code><Message>CANARY</Message></Error></ErrorResponse>"), /web identity: STS refuses AWS_ROLE_ARN for the token: AccessDenied; see/],
 		[(response) => response.writeHead(400).end("<Code>a b\u001b[31m</Code>"), /web identity: STS answers with status 400;/],
 		[(response) => response.end(sts("ONE", "2038-01-01T00:00:00Z").replace(/<SessionToken>.*<.SessionToken>/, "")), /web identity: STS answers without AccessKeyId/],
+		[(response) => response.end(sts("ONE", "some day")), /web identity: STS answers without/],
 		[(response) => response.end(sts("x".repeat(2000), "2038-01-01T00:00:00Z")), /web identity: STS answers without/],
 		[(response) => response.destroy(), /web identity: STS does not answer/],
 		[(response) => response.end("x".repeat(100000)), /web identity: STS does not answer/]];
