@@ -31,11 +31,12 @@ equal() {
 	[ "$2" = "$3" ] || fail "$1: '$2' and '$3'"
 }
 
-# start_store [OPTION...]: sets $address; it ends when this shell does, for its stdin is a pipe that we hold.
+# start_store: with $store_options; sets $address; it ends when this shell does, for its stdin is a pipe that we hold.
 start_store() {
 	rm -f "$work/pipe" "$work/address"
 	mkfifo "$work/pipe"
-	node "$script" --dir "$work/s3" "$@" <"$work/pipe" >"$work/address" &
+	# shellcheck disable=SC2086 # words
+	node "$script" --dir "$work/s3" ${store_options:-} <"$work/pipe" >"$work/address" &
 	exec 9>"$work/pipe"
 	while [ ! -s "$work/address" ]; do
 		kill -0 $! || fail "there is no store"

@@ -67,7 +67,8 @@ equal objects "$(objects '*')" 2
 stop_store
 
 # ---- a clock that is an hour off, here or there
-start_store --clock-offset=3600
+store_options=--clock-offset=3600
+start_store
 traces t/abcd-1 2
 ship t --once
 kept 0 0 "a clock that is off, corrected by the store's"
@@ -92,7 +93,8 @@ until grep -q NoConnection went; do
 	sleep 0.05
 done
 rm -r s3
-start_store --port "$port"
+store_options="--port $port"
+start_store
 while [ "$(find t -name 'trace.*' | wc -l)" -gt 0 ]; do
 	kill -0 $shipper || fail "it ended: $(cat went)"
 	sleep 0.05
