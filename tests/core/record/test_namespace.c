@@ -225,7 +225,7 @@ static void test_numbers_of_segments_that_were_sent_are_not_used_again(void)
 	scratch_new();
 	open_ours(&ns, &ret);
 	CU_ASSERT_EQUAL(d9__shipped_next(ns.dir_fd), 0);
-	write_shipped("stored 3 10 0 0 0 0 k\nevicted 7 10 0\nstored 5 1 0 0 0 0 k\nstored 99");
+	write_shipped("stored 3 10 0 0 0 0 k\nmissing 7 10\nstored 5 1 0 0 0 0 k\nstored 99");
 	CU_ASSERT_EQUAL(d9__shipped_next(ns.dir_fd), 8);
 	CU_ASSERT_EQUAL(d9__namespace_scan(&ns, &ret), 0);
 	CU_ASSERT_EQUAL(ret.next_index, 8);
