@@ -17,7 +17,9 @@ systemd-analyze security --offline=true --threshold=15 "$unit" >"$work/rated" 2>
 	tail -n 3 "$work/rated"
 	exit 1
 }
-! grep -q '^RemoveIPC' "$unit"
+if grep '^RemoveIPC' "$unit"; then
+	exit 1
+fi
 for line in Type=notify WatchdogSec=60 'ExecReload=/bin/kill -HUP $MAINPID'; do
 	grep -qxF "$line" "$unit" || {
 		echo "no $line in the unit"
@@ -57,7 +59,7 @@ if grep -i 'web.service' "$work/verified"; then
 fi
 before=$(rate "$work/plain")
 after=$(rate "$work/shipped")
-[ -n "$before" ] && [ "$before" = "$after" ] || {
+if [ -z "$before" ] || [ "$before" != "$after" ]; then
 	echo "rated $before without the drop-ins, $after with them"
 	exit 1
-}
+fi

@@ -19,7 +19,8 @@ mkdir -m 700 tree witness copies
 mkfifo pipe
 port=0
 
-# The pids of those that run are in $store, $shipper, $program.
+# The pids of those that run are in $store, $shipper, $program, where kill_one() looks.
+# shellcheck disable=SC2034
 start_one() {
 	case $1 in
 	store)

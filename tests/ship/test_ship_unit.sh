@@ -15,7 +15,8 @@ systemd=$(cd "$top_srcdir" && pwd)/core/systemd
 sed -n 's/^Environment=//p' "$systemd/record.conf.in" "$systemd/ship.conf.in" | sed -e "s|%S|$work/state|" -e 's|%N|web|' \
 	-e "s|@pkglibdir@/libdial9-preload.so|$preload|" -e 's|=BUCKET$|=bucket|' -e 's|=PREFIX$|=web/traces|' >variables
 command=$(sed -n 's/^ExecStopPost=-//p' "$systemd/ship.conf.in" | sed -e "s|%S|$work/state|" -e 's|%N|web|' -e "s|@bindir@/dial9|$dial9|")
-mkdir -p -m 700 state/dial9/web
+mkdir -p state/dial9/web
+chmod 700 state/dial9/web
 
 for signal in TERM KILL; do
 	env $(cat variables) ./timer 0 9>&- &
