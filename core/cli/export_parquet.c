@@ -156,7 +156,7 @@ static int write_table(sqlite3 *db, enum d9__query_table number, const char *fol
 	else if (step != SQLITE_DONE)
 		status = d9__cmd_fail("export", "%s: %s", path, sqlite3_errmsg(db));
 	else if (table.too_large)
-		d9__cmd_fail("export", "%s: left out %llu numbers above 2^63: the trace is damaged, or another program's", path,
+		d9__cmd_fail("export", "%s: numbers of 2^63 and more are left out (%llu): the trace is damaged, or another program's", path,
 			     (unsigned long long)table.too_large);
 	sqlite3_finalize(table.rows);
 	free(path);

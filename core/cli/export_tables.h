@@ -23,7 +23,7 @@ struct d9__partitions {
 /* The fleet's tables of the one segment |paths|, likewise, each at its place below the folder. */
 int d9__export_partitions(char **paths, const struct d9__partitions *options);
 
-/* export_file.c: make |path|'s folders, as far as they are missing.  0 or -errno. */
+/* Make the folders of |path|, as far as they are missing.  0 or -errno. */
 int d9__export_folders(const char *path);
 
 /* A line on stderr, that |path| could not be written.  The exit status. */

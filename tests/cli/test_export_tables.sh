@@ -73,6 +73,14 @@ run export --format parquet --partitions --slow soon -o x trace.17.bin.zst
 run export --format parquet --kind cpu -o x trace.17.bin.zst
 ls x 2>/dev/null
 
+say "numbers that no signed one holds, which only damaged and foreign traces have"
+"$top_builddir/tests/cli/make_samples" plain large.bin <<'END_S'
+poll 10000 1 0xffffffffffffffff 0x1010 0
+end 12000 1
+END_S
+run export --format parquet -o large large.bin
+run export --format parquet --partitions -o large_fleet large.bin
+
 say "a pipe is read once, for the tables of dial9 query"
 { run export --format parquet -o piped -; } <trace.17.bin.zst
 names piped | diff - files

@@ -7,7 +7,7 @@
 # What cannot be had is told on stderr; the tests then skip.
 set -u
 
-packages='puppeteer-core@24 axe-core@4 speedscope@1 @duckdb/node-api@latest hyparquet@1 hyparquet-compressors@1'
+packages='puppeteer-core@24 axe-core@4 speedscope@1 @duckdb/node-api@1.5.6-r.1 hyparquet@1 hyparquet-compressors@1'
 mkdir -p "$1" && dir=$(cd "$1" && pwd) || exit 1
 missing=
 for package in $packages; do
