@@ -82,13 +82,15 @@ static char **make_argv(const struct d9__record_ship *ship, const char *const *o
 
 	while (ship->words && ship->words[words])
 		words++;
-	argv = calloc(words + OWN_WORDS + 6, sizeof(*argv));
+	argv = calloc(words + OWN_WORDS + 7, sizeof(*argv));
 	if (!argv)
 		return NULL;
 	argv[n++] = "dial9";
 	argv[n++] = "ship";
 	argv[n++] = "--to";
 	argv[n++] = ship->to;
+	/* What tells what is stored: the last line counts it. */
+	argv[n++] = "--keep-empty";
 	for (size_t i = 0; i < words; i++)
 		argv[n++] = ship->words[i];
 	for (; *own; own++)

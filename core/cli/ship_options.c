@@ -14,6 +14,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/config_file.h"
+#include "format/store_name.h"
 #include "ship/shipper.h"
 
 #define SECOND_NS	 UINT64_C(1000000000)
@@ -44,6 +45,7 @@ enum key {
 	KEY_MD5,
 	KEY_MAX_DISK,
 	KEY_FROM_RINGS,
+	KEY_KEEP_EMPTY,
 	KEY_CONFIG = ALONE,
 	KEY_DRY_RUN,
 	KEY_EXPLAIN,
@@ -66,6 +68,7 @@ static const struct d9__opt opts[] = {
 	{ KEY_EVERY, "every", "DURATION", "without --once: how often to look at all [10s]" },
 	{ KEY_DEADLINE, "deadline", "DURATION", "end then, whatever is left" },
 	{ KEY_MAX_DISK, "max-disk", "BYTES", "what dead processes may leave here, oldest removed first [4G]" },
+	{ KEY_KEEP_EMPTY, "keep-empty", NULL, "leave directories of dead processes that are all stored" },
 	{ KEY_DRY_RUN, "dry-run", NULL, "print keys, send nothing" },
 	{ KEY_EXPLAIN, "explain", NULL, "with --dry-run: names of what would leave, instead" },
 	{ KEY_LINK, "link", "KEY", "print an address by which KEY is fetched without credentials" },
@@ -80,9 +83,9 @@ static const struct d9__opt opts[] = {
 	{ KEY_SSE, "sse", "KIND", "encryption there: AES256, aws:kms [as the bucket has it]" },
 	{ KEY_SSE_KEY, "sse-key", "ID", "of aws:kms [the account's]" },
 	{ KEY_MD5, "md5", NULL, "send Content-MD5, for stores that check nothing else" },
-	{ KEY_STAGE, "stage", "STAGE", "as in dial9 process; may be repeated [symbolize]" },
+	{ KEY_STAGE, "stage", "STAGE", "as in dial9 process: symbolize, redact:NAMES, scrub or a program; or parquet; may be repeated [symbolize]" },
 	{ KEY_RAW, "raw", NULL, "no stages: segments as they were recorded" },
-	{ KEY_COMPRESS, "compress", "gzip", "segments, for readers that know gzip alone" },
+	{ KEY_COMPRESS, "compress", "KIND", "of what is sent: gzip, for readers that know no other" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -220,6 +223,8 @@ static bool *flag_of(struct d9__ship_options *options, int key)
 		return &options->raw;
 	case KEY_FROM_RINGS:
 		return &options->from_rings;
+	case KEY_KEEP_EMPTY:
+		return &options->keep_empty;
 	case KEY_MD5:
 		return &options->store.md5;
 	default:
@@ -398,10 +403,7 @@ int d9__ship_options_read(struct d9__ship_options *options, int argc, char **arg
 
 static int check_prefix(const char *prefix)
 {
-	size_t len = strlen(prefix);
-
-	if (len <= 256 && prefix[0] != '/' && !strstr(prefix, "//") &&
-	    strspn(prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/=") == len)
+	if (d9__is_key_prefix(prefix))
 		return 0;
 	return d9__cmd_fail("ship", "--to: a prefix has parts of A-Z a-z 0-9 . _ - =, and 256 bytes at most, not '%s'", prefix);
 }

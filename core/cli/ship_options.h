@@ -23,7 +23,7 @@ struct d9__ship_options {
 	char *bucket, *prefix; /* of |to|; owned */
 	char *named;	       /* by the environment; owned */
 	char *file;	       /* what stands in |config|; owned */
-	bool once, status, json, raw, explain, from_rings;
+	bool once, status, json, raw, explain, from_rings, keep_empty;
 	unsigned parallel;
 	uint64_t deadline_ns, every_ns, expires_ns;
 	uint64_t max_disk; /* bytes that dead processes may leave; 0: not said */

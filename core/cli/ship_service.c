@@ -304,10 +304,10 @@ static int ship_once(struct d9__ship_service *ship, bool all)
 		ship->shipper.over = false;
 	}
 	interrupted = ends || reloads;
-	if (all) {
+	if (all)
 		make_room(ship);
+	if (all && !ship->options.keep_empty)
 		d9__ship_dead_remove_empty(&ship->dead, &ship->tree);
-	}
 	return err;
 }
 
