@@ -524,8 +524,8 @@ static void list_whole(struct d9__bucket_source *source, const struct d9__bucket
 {
 	char prefix[D9__STORED_PART + 64], date[16];
 
-	for (int64_t day_s = day_of(wish->from_s); wish->segments && day_s < wish->to_s; day_s += DAY_S) {
-		int64_t from_s = wish->from_s > day_s ? wish->from_s : day_s;
+	for (int64_t day_s = day_of(wish->whole_s); wish->segments && day_s < wish->to_s; day_s += DAY_S) {
+		int64_t from_s = wish->whole_s > day_s ? wish->whole_s : day_s;
 		int64_t to_s = wish->to_s < day_s + DAY_S ? wish->to_s : day_s + DAY_S;
 
 		put_date(date, day_s);
@@ -655,14 +655,13 @@ static void set_window(struct d9__bucket_source *source, struct d9__bucket_wish 
 	wish->to_s = seconds_of(scope->to_ms, now_s - 1) + 1;
 	wish->from_s = seconds_of(scope->from_ms, (wish->to_s < now_s ? wish->to_s : now_s) - USUAL_S);
 	take_names(wish, scope);
-	if (scope->segments)
-		wish->from_s -= BEFORE_S;
+	wish->whole_s = wish->from_s - BEFORE_S;
 	if (wish->to_s > now_s + HOUR_S)
 		wish->to_s = now_s + HOUR_S;
 	wish->from_s -= wish->from_s % HOUR_S;
 	wish->to_s += HOUR_S - 1 - (wish->to_s + HOUR_S - 1) % HOUR_S;
 	if (wish->from_s < wish->to_s - WINDOW_S) {
-		wish->from_s = wish->to_s - WINDOW_S;
+		wish->from_s = wish->whole_s = wish->to_s - WINDOW_S;
 		source->truncated = true;
 	}
 }

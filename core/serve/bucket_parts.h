@@ -88,6 +88,7 @@ struct d9__bucket_hour {
 
 struct d9__bucket_wish {
 	int64_t from_s, to_s; /* whole hours */
+	int64_t whole_s;      /* from when on segments are wanted */
 	bool segments;
 	char **services; /* of which segments are wanted; owned, and each */
 	size_t n_services;

@@ -20,6 +20,15 @@ if "$top_builddir/core/dial9" serve /nonexistent 2>&1 | grep -q 'built without l
 	echo "built without libevent"
 	exit 77
 fi
+case $* in
+*test_bucket*)
+	[ -x "$top_builddir/core/dial9-store" ] || {
+		echo "built without dial9-store"
+		exit 77
+	}
+	unset XDG_CACHE_HOME
+	;;
+esac
 WORK=$work
 # Pictures of what the tests have seen stay for a person to look at.
 D9_TEST_PICTURES=${D9_TEST_PICTURES:-$(cd "$top_builddir" && pwd)/tests/viewer/pictures}
