@@ -50,7 +50,7 @@ export async function serveBucket(store, { args = [], env = environment(), bucke
 	const url = String(line).trim();
 	const get = (path) => fetch(url + path);
 	return {
-		url, said, env, get,
+		url, said, env, get, pid: child.pid,
 		json: async (path) => (await get(path)).json(),
 		/** The map of the hours around BEGAN_MS as soon as everything is listed. */
 		map: (from = BEGAN_MS - HOUR_MS, to = BEGAN_MS + 4 * HOUR_MS) => settled(async () => (await get(`api/map?from_ms=${from}&to_ms=${to}`)).json(),

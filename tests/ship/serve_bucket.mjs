@@ -171,6 +171,30 @@ test("a store that fails is told, once and in one line, and what was fetched sta
 	assert.equal((await server.get(one.url)).status, 200, "it is here");
 });
 
+test("a process that lists and fetches and is killed is started again", async () => {
+	const place = await store(), segment = storedSegment({ after: 60 });
+	await place.plant([segment]);
+	const server = await serve(place, { args: ["--prefix", "p"] }), child = Number(readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8"));
+	await server.map();
+	await place.faults([{ kind: "silence", key: segment.key, times: 1 }]);
+	const { segments: [one] } = await server.json(`api/segments?${HOST}`), waiting = server.get(one.url);
+	await settled(() => gets(place), (keys) => keys.length === 1);
+	process.kill(child, "SIGKILL");
+	assert.equal((await waiting).status, 502);
+	assert.match((await server.json(`api/map?${WHOLE}`)).place.error, /dial9-store was ended by signal 9/);
+	await settled(() => server.get(one.url), ({ status }) => status === 200);
+});
+
+test("a list that never ends is given up", async () => {
+	const place = await store();
+	await place.plant([storedSegment({ after: 60 })]);
+	const server = await serve(place, { args: ["--prefix", "p"] });
+	await place.faults([{ kind: "endless", times: 0 }]);
+	await settled(() => server.json(`api/map?${WHOLE}`), ({ place: { error } }) => error !== null);
+	await place.faults([]);
+	assert.equal((await settled(() => server.json(`api/map?${WHOLE}`), ({ place: { error }, segments }) => error === null && segments.length)).segments.length, 1);
+});
+
 test("a store that is not there at the start is waited for", async () => {
 	const gone = await startStore();
 	await gone.stop();
