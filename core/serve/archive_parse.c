@@ -133,34 +133,68 @@ static void put_exact(struct d9__json *json, const char *key, uint64_t ns)
 	d9__json_string(json, key, digits);
 }
 
+/* How many numbers "41-57,60" is. */
+static uint64_t count_ranges(const char *ranges)
+{
+	uint64_t n = 0;
+
+	while (ranges && *ranges) {
+		char *end;
+		uint64_t first = strtoull(ranges, &end, 10), last = first;
+
+		if (end == ranges)
+			return n;
+		if (*end == '-')
+			last = strtoull(end + 1, &end, 10);
+		n += last >= first && last - first < UINT32_MAX ? last - first + 1 : 0;
+		ranges = *end == ',' ? end + 1 : "";
+	}
+	return n;
+}
+
+/* One figure of an hour's key that is not what its summary says; false: it is. */
+static bool put_figure(struct d9__json *json, const char *what, uint64_t claimed, uint64_t said)
+{
+	char lie[160];
+
+	if (claimed == said)
+		return false;
+	snprintf(lie, sizeof(lie), "its key tells of %llu %s, its summary of %llu", (unsigned long long)claimed, what,
+		 (unsigned long long)said);
+	d9__json_string(json, "lie", lie);
+	return true;
+}
+
 /* What the key of an hour claims and its summary does not say: the summary counts, and the claim is told. */
 static void put_lie(struct d9__json *json, struct json_object *of, const struct d9__source_facts *facts)
 {
-	uint64_t segments = number(of, "segments");
 	const char *hour = text(of, "hour");
-	char lie[200], begins[32] = "";
+	char lie[160], begins[32] = "";
 	time_t at = (time_t)(facts->from_ms / 1000);
 	struct tm tm;
 
 	if (gmtime_r(&at, &tm))
 		strftime(begins, sizeof(begins), "%Y-%m-%dT%H", &tm);
-	if (!facts->segments)
-		return;
-	if (!hour || strcmp(hour, begins))
+	if (!hour || strcmp(hour, begins)) {
 		snprintf(lie, sizeof(lie), "its key is of the hour %s, its summary of another", begins);
-	else if (segments != facts->segments)
-		snprintf(lie, sizeof(lie), "its key tells of %llu segments, its summary of %llu", (unsigned long long)facts->segments,
-			 (unsigned long long)segments);
-	else
+		d9__json_string(json, "lie", lie);
 		return;
-	d9__json_string(json, "lie", lie);
+	}
+	if (!put_figure(json, "segments", facts->segments, number(of, "segments")) &&
+	    !put_figure(json, "bytes", facts->bytes, number(of, "bytes")))
+		put_figure(json, "missing segments", facts->missing, count_ranges(text(of, "missing")));
 }
 
-static void put_facts(struct d9__json *json, const struct d9__source_facts *facts)
+static void put_hour(struct d9__json *json, struct json_object *of, const struct d9__source_facts *facts)
 {
-	if (facts->segments)
-		d9__json_string(json, "kind", "hour");
-	d9__json_u64(json, "missing", facts->missing);
+	d9__json_string(json, "kind", "hour");
+	/* Where its bins begin: what is shown of it is the whole hour. */
+	if (number(of, "wall_ns"))
+		d9__json_double(json, "first_ms", (double)number(of, "wall_ns") / 1e6);
+	d9__json_u64(json, "segments", number(of, "segments"));
+	d9__json_u64(json, "stored_bytes", number(of, "bytes"));
+	d9__json_u64(json, "missing", count_ranges(text(of, "missing")));
+	put_lie(json, of, facts);
 }
 
 static void put_map(struct d9__json *json, struct json_object *of, const struct d9__archived *said, const struct d9__source_facts *facts)
@@ -184,17 +218,8 @@ static void put_map(struct d9__json *json, struct json_object *of, const struct 
 	put_longest(json, of);
 	put_bins(json, of);
 	put_findings(json, of);
-	if (facts) {
-		put_facts(json, facts);
-		if (facts->segments) {
-			/* Where its bins begin: what is shown of it is the whole hour. */
-			if (number(of, "wall_ns"))
-				d9__json_double(json, "first_ms", (double)number(of, "wall_ns") / 1e6);
-			d9__json_u64(json, "segments", number(of, "segments"));
-			d9__json_u64(json, "stored_bytes", number(of, "bytes"));
-		}
-		put_lie(json, of, facts);
-	}
+	if (facts && facts->segments)
+		put_hour(json, of, facts);
 }
 
 static int make_map(struct json_object *of, struct d9__archived *said, const struct d9__source_facts *facts)
@@ -496,9 +521,11 @@ static void put_listed(struct d9__json *json, const struct d9__archived *said, c
 	d9__json_string(json, "host", said->host);
 	d9__json_double(json, "from_ms", said->from_ms);
 	d9__json_double(json, "to_ms", said->to_ms);
-	put_facts(json, facts);
-	if (facts->segments)
+	if (facts->segments) {
+		d9__json_string(json, "kind", "hour");
 		d9__json_u64(json, "segments", facts->segments);
+		d9__json_u64(json, "missing", facts->missing);
+	}
 	if (facts->worst_ms >= 0)
 		d9__json_u64(json, "longest_ns", (uint64_t)facts->worst_ms * 1000000);
 }

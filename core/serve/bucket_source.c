@@ -228,7 +228,7 @@ static void set_facts(struct d9__bucket_item *item)
 	}
 	item->facts = (struct d9__source_facts) { .service = parsed->service, .host = parsed->instance, .process = item->process,
 						  .from_ms = from_ms, .to_ms = to_ms, .segments = parsed->segments,
-						  .missing = parsed->missing, .worst_ms = parsed->worst_ms };
+						  .missing = parsed->missing, .bytes = parsed->bytes, .worst_ms = parsed->worst_ms };
 	/* An hour is one even if it claims to be empty. */
 	if (parsed->kind == D9__STORED_HOUR && !parsed->segments)
 		item->facts.segments = 1;

@@ -21,8 +21,8 @@ struct d9__source_facts {
 	const char *process; /* of which recording it is part, for the page */
 	int64_t from_ms, to_ms;
 	uint64_t segments; /* of an hour, whose summary it is; 0: it is a segment itself */
-	uint64_t missing;
-	int64_t worst_ms; /* below 0: not told */
+	uint64_t missing, bytes; /* of an hour, as its key has it */
+	int64_t worst_ms;	 /* below 0: not told */
 	bool told;	  /* a segment of an hour whose summary is there, too */
 };
 

@@ -85,15 +85,20 @@ test("a summary that says something else than its key counts, and the lie is tol
 	const place = await store(), { parts } = hostWithHour();
 	await place.plant([{ key: hourKey({ segments: 60, bytes: 9, missing: 0 }), text: JSON.stringify(hourSummary(parts)) },
 		{ key: hourKey({ host: "web-2" }), text: JSON.stringify(hourSummary(parts, { hour: "2026-11-20T10", wall_ns: 5 })) },
-		{ key: hourKey({ host: "web-3" }), text: "[[[[" }, { key: hourKey({ host: "web-4" }), text: "" }]);
+		{ key: hourKey({ host: "web-3" }), text: "[[[[" }, { key: hourKey({ host: "web-4" }), text: "" },
+		{ key: hourKey({ host: "web-5", missing: 7 }), text: JSON.stringify(hourSummary(parts, { missing: "41-57,60" })) },
+		{ key: hourKey({ host: "web-6", bytes: 5 }), text: JSON.stringify(hourSummary(parts)) }]);
 	const server = await serve(place, { args: ["--prefix", "p"] });
 	await server.map();
-	await settled(() => server.json(`api/callbacks?${WHOLE}`), ({ coverage }) => coverage.read === 2 && coverage.failed === 2);
+	await settled(() => server.json(`api/callbacks?${WHOLE}`), ({ coverage }) => coverage.read === 4 && coverage.failed === 2);
 	const hours = (await server.map()).segments;
 	assert.deepEqual(hours.map(({ host, state, segments, stored_bytes: bytes, lie, from_ms: from }) => [host, state, segments, bytes, lie, from]), [
 		["web-1", "known", 3, 12000, "its key tells of 60 segments, its summary of 3", BEGAN_MS],
 		["web-2", "known", 3, 12000, "its key is of the hour 2026-11-21T10, its summary of another", BEGAN_MS],
-		["web-3", "failed", 3, undefined, undefined, BEGAN_MS], ["web-4", "failed", 3, undefined, undefined, BEGAN_MS]]);
+		["web-3", "failed", 3, undefined, undefined, BEGAN_MS], ["web-4", "failed", 3, undefined, undefined, BEGAN_MS],
+		["web-5", "known", 3, 12000, "its key tells of 7 missing segments, its summary of 18", BEGAN_MS],
+		["web-6", "known", 3, 12000, "its key tells of 5 bytes, its summary of 12000", BEGAN_MS]]);
+	assert.equal(hours[4].missing, 18, "what the summary says counts");
 });
 
 test("of two summaries of one hour that of more segments counts", async () => {
