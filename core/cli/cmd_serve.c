@@ -300,15 +300,35 @@ struct serve {
 	pid_t pid;
 };
 
+static void take_bucket_option(const char *value, int key, struct d9__serve_bucket *bucket)
+{
+	bucket->used = true;
+	switch (key) {
+	case KEY_BUCKET:
+		bucket->store.bucket = value;
+		break;
+	case KEY_PREFIX:
+		bucket->prefix = value;
+		break;
+	case KEY_ENDPOINT:
+		bucket->store.endpoint = value;
+		break;
+	case KEY_REGION:
+		bucket->store.region = value;
+		break;
+	case KEY_PROFILE:
+		bucket->store.profile = value;
+		break;
+	case KEY_CA:
+		bucket->store.ca = value;
+		break;
+	default:
+		bucket->store.allow_http = true;
+	}
+}
+
 static bool take_option(const struct d9__args *args, int key, struct serve *serve)
 {
-	const char **texts[] = { &serve->bucket.store.bucket, /* KEY_BUCKET */
-				 [KEY_PREFIX - KEY_BUCKET] = &serve->bucket.prefix,
-				 [KEY_ENDPOINT - KEY_BUCKET] = &serve->bucket.store.endpoint,
-				 [KEY_REGION - KEY_BUCKET] = &serve->bucket.store.region,
-				 [KEY_PROFILE - KEY_BUCKET] = &serve->bucket.store.profile,
-				 [KEY_CA - KEY_BUCKET] = &serve->bucket.store.ca };
-
 	switch (key) {
 	case KEY_OPEN:
 		serve->open = true;
@@ -336,11 +356,7 @@ static bool take_option(const struct d9__args *args, int key, struct serve *serv
 	case 'p':
 		return parse_port(args, &serve->options.port);
 	default:
-		serve->bucket.used = true;
-		if (key == KEY_ALLOW_HTTP)
-			serve->bucket.store.allow_http = true;
-		else
-			*texts[key - KEY_BUCKET] = args->value;
+		take_bucket_option(args->value, key, &serve->bucket);
 		return true;
 	}
 }
