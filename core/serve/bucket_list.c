@@ -19,6 +19,7 @@
 #define DAY_S	       D9__STORED_DAY_S
 #define FRESH_S	       30
 #define LATE_S	       180	  /* so much later a segment may be stored than one that began after it */
+#define AHEAD_S	       60	  /* so far before ours may the clock of a host go */
 #define SETTLED_S      HOUR_S	  /* after its end an hour's summary is looked for once more */
 #define WINDOW_S       (31 * DAY_S)
 #define USUAL_S	       DAY_S	  /* that is shown if nobody says what */
@@ -207,6 +208,14 @@ static void reach_name(char *out, size_t size, const char *prefix, bool whole)
 	snprintf(out, size, "%s%s", whole ? "whole " : "", prefix);
 }
 
+/* What begins later than now is of a host whose clock goes before ours. */
+static int64_t not_later(int64_t to_s)
+{
+	int64_t last_s = d9__bucket_now_s() + AHEAD_S;
+
+	return to_s < last_s ? to_s : last_s;
+}
+
 /* Segments whose keys begin with |prefix|, whose parts behind it begin with |time| and the minute. */
 static void list_segments(struct d9__bucket_source *source, const char *prefix, const char *time, int64_t from_s, int64_t to_s,
 			  bool whole)
@@ -214,8 +223,7 @@ static void list_segments(struct d9__bucket_source *source, const char *prefix, 
 	char reach[D9__BUCKET_KEY_MAX + 8], after[32], minute[8];
 	struct d9__chain *chain;
 
-	if (to_s > d9__bucket_now_s())
-		to_s = d9__bucket_now_s();
+	to_s = not_later(to_s);
 	reach_name(reach, sizeof(reach), prefix, whole);
 	if (!is_needed(source, reach, &from_s, to_s))
 		return;
@@ -483,8 +491,7 @@ static void list_part_of_day(struct d9__bucket_source *source, int64_t day_s, in
 	int64_t begin_s = from_s;
 
 	put_date(date, day_s);
-	if (to_s > d9__bucket_now_s())
-		to_s = d9__bucket_now_s();
+	to_s = not_later(to_s);
 	snprintf(prefix, sizeof(prefix), "version=1/date=%s/", date);
 	if (source->has_segments && is_needed(source, prefix, &begin_s, to_s)) {
 		chain = add_chain(source, D9__CHAIN_SERVICES, 1, prefix, NULL);
