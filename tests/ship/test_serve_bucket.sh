@@ -35,6 +35,7 @@ ship recorded --once --raw
 equal "status of the shipper" $status 0
 "$dial9" serve --bucket bucket --prefix p --endpoint "$address" >url 2>warned 9>&- &
 server=$!
+trap 'kill $server 2>/dev/null || true; rm -rf "$work"' EXIT
 while [ ! -s url ]; do
 	kill -0 $server || fail "no server: $(cat warned)"
 	sleep 0.05
