@@ -88,6 +88,8 @@ static int run_once(struct d9__ship_service *ship)
 	if (!ship->shipper.what.dry_run && !ship->keeps)
 		d9__ship_hold_take(&ship->hold, &ship->tree);
 	err = d9__shipper_run(&ship->shipper, &ship->tree);
+	if (ship->options.explain)
+		d9__explained_print(&ship->explained, stdout);
 	return err ? d9__cmd_fail("ship", "%s", d9_strerror(err)) : sum_up(ship);
 }
 

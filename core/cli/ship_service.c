@@ -187,6 +187,7 @@ void d9__ship_service_prepare(struct d9__ship_service *ship)
 	ship->shipper.what = ship->options.what;
 	ship->shipper.what.stages = &ship->options.stages;
 	ship->shipper.what.any_owner = ship->keeps;
+	ship->shipper.what.explained = ship->options.explain ? &ship->explained : NULL;
 	ship->shipper.what.summarise = ship->options.raw ? NULL : d9__summary_to_stdout;
 	ship->shipper.parallel = ship->options.parallel;
 	ship->shipper.stop = &interrupted;
@@ -342,6 +343,7 @@ void d9__ship_service_release(struct d9__ship_service *ship)
 		d9__bucket_free(ship->shipper.bucket);
 	d9__ship_watch_close(&ship->watch);
 	d9__ship_dead_release(&ship->dead);
+	d9__explained_release(&ship->explained);
 	d9__ship_hold_release(&ship->hold);
 	d9__ship_tree_release(&ship->tree);
 	d9__ship_options_release(&ship->options);

@@ -24,6 +24,7 @@ struct d9__ship_service {
 	struct d9__ship_tree tree;
 	struct d9__ship_hold hold;
 	struct d9__ship_dead dead;
+	struct d9__explained explained;
 	struct d9__ship_watch watch;
 	int argc; /* of the command line, for reading the options again */
 	char **argv, **paths;

@@ -297,14 +297,14 @@ static int open_claim(struct d9__outgoing *out, const struct d9__outgoing_option
 
 static enum d9__outgoing_end run_stages(struct d9__outgoing *out, const struct d9__outgoing_options *options)
 {
-	if (options->dry_run)
+	if (options->dry_run && !options->explained)
 		return D9__OUTGOING_READY;
 	switch (d9__stages_run(options->stages, &out->claim, true, &out->fd)) {
 	case D9__STAGES_SAME:
 	case D9__STAGES_REPLACED:
 		return D9__OUTGOING_READY;
 	case D9__STAGES_DROPPED:
-		if (!out->claim.copies)
+		if (!out->claim.copies && !options->dry_run)
 			d9__claim_remove(&out->claim);
 		return D9__OUTGOING_DROPPED;
 	case D9__STAGES_GONE:
@@ -401,6 +401,8 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 		summarise(out, options);
 	if (!err && end == D9__OUTGOING_READY)
 		err = name_it(out, options, process, segment);
+	if (!err && end == D9__OUTGOING_READY && options->explained)
+		err = d9__explained_add(options->explained, out->fd, out->pairs, out->n_pairs);
 	out->type = type_of(out->facts.kind);
 	if (!err && end == D9__OUTGOING_READY)
 		end = make_tables(out, options, tell, context);

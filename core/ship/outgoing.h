@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ship/explained.h"
 #include "ship/object_key.h"
 #include "ship/segment_facts.h"
 #include "ship/store.h"
@@ -19,7 +20,8 @@ struct d9__outgoing_options {
 	const char *service, *instance; /* NULL: as the segment has it; the host's name */
 	struct d9__stages *stages;
 	bool any_owner; /* the file may be anybody's, is not locked, and stays */
-	bool dry_run;	/* no stages */
+	bool dry_run;	/* no stages, but with |explained| */
+	struct d9__explained *explained; /* gets the names of all that would go; NULL: nobody asks */
 	/* Prints the summary of the segment |path| to standard output, in a process of its own; an exit status.  NULL: none is
 	 * made. */
 	int (*summarise)(const char *path);

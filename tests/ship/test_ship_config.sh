@@ -134,4 +134,19 @@ status=0
 wait $pid || status=$?
 trap 'rm -rf "$work"' EXIT
 equal "status after SIGTERM" $status 0
+# ---- what would leave, by name, and nothing does
+mkdir -m 700 e e/abcd-1
+"$make_trace" hour zstd e/abcd-1/trace.0.bin.zst abcd-1 0 5 7-8
+before=$(objects)
+ship e --dry-run --explain --stage 'redact:SpanEnter*,SegmentMetadataEvent.entries.pid'
+equal "status" $status 0
+says 'PollStartEvent: local_queue, spawn_loc, task_id, worker_id' 'metadata of segments: boot_id, segment.evicted, service' \
+	'beside objects: boot-id, format, host, missing, segment-index, service, start-time'
+! grep -q 'SpanEnter\|pid' said || fail "a stage takes that out: $(cat said)"
+ship e --dry-run --explain
+says 'SpanEnter:demo: ' 'pid'
+equal "objects" "$(objects)" "$before"
+[ -f e/abcd-1/trace.0.bin.zst ] || fail "it was removed"
+ship e --once --explain
+equal "status of one that is no dry run" $status 2
 stop_store
