@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <time.h>
 
 #include <event2/event.h>
@@ -26,7 +25,7 @@
 #define PAUSE_MOST_MS  5000
 
 struct query {
-	TAILQ_ENTRY(query) others;
+	struct query *next; /* that waits */
 	enum statement statement;
 	char *parameters[PARAMETERS_MAX];
 	uint64_t asked_ms;
@@ -50,7 +49,7 @@ struct database {
 	struct event_base *base;
 	struct database_options options;
 	char *address, *server_options;
-	TAILQ_HEAD(query_queue, query) waiting;
+	struct query *first, **end; /* of those that wait for a connection */
 	size_t n_waiting;
 	struct event *impatient; /* when the first of those that wait has waited too long */
 	struct connection *connections;
@@ -133,27 +132,27 @@ static void query_end(struct query *query)
 
 /* ---- the queue ---- */
 
+/* Only where there is one. */
 static struct query *take_first(struct database *database)
 {
-	struct query *query = TAILQ_FIRST(&database->waiting);
+	struct query *query = database->first;
 
-	if (query) {
-		TAILQ_REMOVE(&database->waiting, query, others);
-		database->n_waiting--;
-	}
-	if (!database->n_waiting)
+	database->first = query->next;
+	database->n_waiting--;
+	if (!database->first) {
+		database->end = &database->first;
 		event_del(database->impatient);
+	}
 	return query;
 }
 
 static void await_impatience(struct database *database)
 {
-	struct query *first = TAILQ_FIRST(&database->waiting);
 	uint64_t until, now = now_ms();
 
-	if (!first || event_pending(database->impatient, EV_TIMEOUT, NULL))
+	if (!database->first || event_pending(database->impatient, EV_TIMEOUT, NULL))
 		return;
-	until = first->asked_ms + database->options.patience_ms;
+	until = database->first->asked_ms + database->options.patience_ms;
 	start_timer(database->impatient, until > now ? until - now : 0);
 }
 
@@ -161,13 +160,14 @@ static void await_impatience(struct database *database)
 static void on_waited_too_long(evutil_socket_t fd, short what, void *arg)
 {
 	struct database *database = arg;
-	struct query *first;
 
 	(void)fd, (void)what;
-	while ((first = TAILQ_FIRST(&database->waiting)) &&
-	       first->asked_ms + database->options.patience_ms <= now_ms()) {
-		query_answer(first, TIMED_OUT, NULL);
-		query_end(take_first(database));
+	while (database->first &&
+	       database->first->asked_ms + database->options.patience_ms <= now_ms()) {
+		struct query *query = take_first(database);
+
+		query_answer(query, TIMED_OUT, NULL);
+		query_end(query);
 	}
 	await_impatience(database);
 }
@@ -426,7 +426,7 @@ struct database *database_new(struct event_base *base, const struct database_opt
 		return NULL;
 	snprintf(server_options, sizeof(server_options), "-c statement_timeout=%u",
 		 options->patience_ms);
-	TAILQ_INIT(&database->waiting);
+	database->end = &database->first;
 	database->base = base;
 	database->options = *options;
 	database->address = strdup(options->address);
@@ -443,7 +443,7 @@ struct database *database_new(struct event_base *base, const struct database_opt
 
 void database_give_up(struct database *database)
 {
-	while (database->n_waiting)
+	while (database->first)
 		query_end(take_first(database));
 	for (size_t i = 0; i < database->options.connections; i++)
 		if (database->connections[i].query)
@@ -494,7 +494,8 @@ int database_ask(struct database *database, enum statement statement, const char
 	query->parent = parent;
 	query->answer = answer;
 	span_begin(&query->span, &wait_span, parent);
-	TAILQ_INSERT_TAIL(&database->waiting, query, others);
+	*database->end = query;
+	database->end = &query->next;
 	database->n_waiting++;
 	give_work(database);
 	await_impatience(database);

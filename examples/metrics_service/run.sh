@@ -86,7 +86,10 @@ finish() {
 	status=$?
 	trap '' EXIT HUP INT TERM
 	[ -z "$load" ] || kill "$load" 2>/dev/null || :
-	[ -z "$service" ] || kill "$service" 2>/dev/null || :
+	if [ -n "$service" ]; then
+		kill "$service" 2>/dev/null || :
+		wait "$service" || :
+	fi
 	[ -z "$postgres" ] || kill -INT "$postgres" 2>/dev/null || :
 	wait
 	rm -rf "$work"
