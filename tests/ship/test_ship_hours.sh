@@ -125,4 +125,37 @@ mkdir -m 700 t/mnop-4
 ship t --once
 grep -qF "\"$list\"" "$work"/s3/.s3d/bucket/*.json || fail "gaps are not told: $(cat said)"
 equal "missing in that hour" "$(markers '*/mnop-4.*' | sed 's/.*\.//')" 96
+
+# ---- and it is what dial9 serve shows of the bucket
+"$dial9" serve --bucket bucket --prefix p --endpoint "$address" >url 2>served 9>&- &
+server=$!
+# shellcheck disable=SC2064 # this server
+trap "kill $server 2>/dev/null || true; rm -rf $work" EXIT
+until [ -s url ]; do
+	kill -0 $server || fail "no server: $(cat served)"
+	sleep 0.05
+done
+URL=$(cat url) node -e '
+	const assert = require("assert"), scope = "from_ms=1789999200000&to_ms=1790002799999&p=demo";
+	const ask = async (what) => (await fetch(`${process.env.URL}api/${what}?${scope}`)).json();
+	const wait = async (what, good) => {
+		for (;;) {
+			const answer = await ask(what);
+			if (good(answer)) return answer;
+			await new Promise((done) => setTimeout(done, 50));
+		}
+	};
+	(async () => {
+		const map = await wait("map", (m) => !m.place.listing && m.segments.length);
+		const hour = map.segments.find((one) => one.segments === 4);
+		assert.equal(hour.longest_ns, 90000000);
+		assert.equal(hour.missing, 2);
+		assert.equal(map.place.gets, 0);
+		const callbacks = await wait("callbacks", (c) => c.coverage.segments && c.coverage.read === c.coverage.segments);
+		assert.ok(callbacks.callbacks.some((one) => one.longest_ns === 90000000 && /-6\.bin\.zst$/.test(one.segment)));
+		const spans = await ask("spans");
+		assert.ok(spans.spans.some((one) => one.name === "request" && one.longest_ns === 90000000));
+	})().catch((error) => { console.log(error); process.exit(1); });
+'
+kill $server
 stop_store
