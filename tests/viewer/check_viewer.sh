@@ -21,7 +21,7 @@ if "$top_builddir/core/dial9" serve /nonexistent 2>&1 | grep -q 'built without l
 	exit 77
 fi
 case $* in
-*test_bucket*)
+*test_bucket* | *test_fleet*)
 	[ -x "$top_builddir/core/dial9-store" ] || {
 		echo "built without dial9-store"
 		exit 77
