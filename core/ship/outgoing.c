@@ -415,13 +415,20 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 	return end;
 }
 
+void d9__outgoing_let_go(struct d9__outgoing *out)
+{
+	if (out->fd >= 0 && out->fd != out->claim.fd)
+		close(out->fd);
+	if (out->claim.fd >= 0)
+		close(out->claim.fd);
+	out->fd = out->claim.fd = -1;
+}
+
 void d9__outgoing_release(struct d9__outgoing *out)
 {
 	json_object_put(out->summary);
 	out->summary = NULL;
 	d9__table_objects_release(&out->tables);
-	if (out->fd >= 0 && out->fd != out->claim.fd)
-		close(out->fd);
-	out->fd = -1;
+	d9__outgoing_let_go(out);
 	d9__claim_release(&out->claim);
 }

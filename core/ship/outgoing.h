@@ -64,6 +64,9 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 					const struct d9__ship_process *process, const struct d9__ship_segment *segment,
 					void (*tell)(void *context, const char *path, const char *what), void *context);
 
+/* Its bytes are no longer needed: what has no name any more gives its room back. */
+void d9__outgoing_let_go(struct d9__outgoing *out);
+
 void d9__outgoing_release(struct d9__outgoing *out);
 
 #endif /* D9_SHIP_OUTGOING_H */

@@ -114,8 +114,7 @@ static int add_to_hour(const struct d9__outgoing *out)
 	return d9__hour_add(out->claim.dir, &segment);
 }
 
-/* It is in the store: write that down, and only then remove it. */
-static int settle(const struct d9__shipper *shipper, const struct d9__outgoing *out)
+static int write_down(const struct d9__shipper *shipper, const struct d9__outgoing *out)
 {
 	struct d9__shipped_line line = { .index = out->index,
 					 .bytes = out->bytes,
@@ -128,25 +127,41 @@ static int settle(const struct d9__shipper *shipper, const struct d9__outgoing *
 
 	if (!err)
 		err = d9__shipped_append(out->claim.dir, &line);
-	if (!err && shipper->what.summarise)
-		err = add_to_hour(out);
-	return err ? err : d9__claim_remove(&out->claim);
+	return err || !shipper->what.summarise ? err : add_to_hour(out);
 }
 
-static void finish_stored(struct d9__shipper *shipper, const struct d9__outgoing *out)
+/*
+ * It is in the store: write that down, and only then remove it.  Where there is no room to write, the segment gives way: else
+ * nothing would ever make room.
+ */
+static void settle(struct d9__shipper *shipper, struct d9__outgoing *out)
 {
-	int err = out->claim.copies ? 0 : settle(shipper, out);
+	const char *left = "removed";
+	int err = write_down(shipper, out);
+	char what[128];
 
+	if (!err) {
+		err = d9__claim_remove(&out->claim);
+	} else if (err == -ENOSPC || err == -EDQUOT) {
+		err = d9__claim_remove(&out->claim);
+		d9__outgoing_let_go(out);
+		left = "written down";
+		err = err ? err : write_down(shipper, out);
+	}
+	if (!err || err == -EAGAIN)
+		return;
+	snprintf(what, sizeof(what), "stored, and not %s: %s", left, d9_strerror(err));
+	shipper->tell(shipper->context, out->claim.path, what);
+	shipper->failed++;
+}
+
+static void finish_stored(struct d9__shipper *shipper, struct d9__outgoing *out)
+{
 	shipper->stored++;
 	shipper->bytes += out->bytes;
 	shipper->show(shipper->context, out->key, out->bytes);
-	if (err && err != -EAGAIN) {
-		char what[128];
-
-		snprintf(what, sizeof(what), "stored, and not removed: %s", d9_strerror(err));
-		shipper->tell(shipper->context, out->claim.path, what);
-		shipper->failed++;
-	}
+	if (!out->claim.copies)
+		settle(shipper, out);
 }
 
 /* Only this object; the second of that kind is the store's fault. */
