@@ -33,11 +33,13 @@ static int lock(const char *dir)
 	if (!err && flock(fd, LOCK_SH))
 		err = -errno;
 	free(path);
-	if (!err)
-		futimens(fd, NULL);
-	else if (fd >= 0)
-		close(fd);
-	return err ? err : fd;
+	if (err) {
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	futimens(fd, NULL);
+	return fd;
 }
 
 /* The directory that |path| is in; for free(3), NULL: out of memory. */

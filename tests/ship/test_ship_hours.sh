@@ -18,7 +18,7 @@ markers() {
 	(cd "$stored/p/hours" && find . -type f -path "${1:-*}" | sort)
 }
 
-mkdir -p -m 700 t t/abcd-1 alone
+mkdir -m 700 t t/abcd-1 alone
 : >t/abcd-1/.lock
 segment 0 0 5 ''
 segment 1 60 40 ''

@@ -53,7 +53,8 @@ stop() {
 # seal DIR N: one more segment, as a recorder seals it.
 seal() {
 	traces made 1
-	mkdir -p -m 700 "$1"
+	mkdir -p "$1"
+	chmod 700 "$1"
 	mv made/trace.0.bin.zst "$1/trace.$2.bin.zst"
 }
 
@@ -159,8 +160,8 @@ pid=$!
 wait_until 'a large backlog is not told' has served '87 % of what a recorder keeps before it removes the oldest; they go without stages'
 wait_until 'with a backlog nothing is sent' is_stored 1 '*/b/*-1.bin*'
 [ ! -e ran ] || fail "a stage was run although much waits"
-"$dial9" events "$(find "$stored/b" -name '*-1.bin*')" >events
-! grep -q 'task_id=[1-9]' events || fail "redact was left out"
+"$dial9" events "$(find "$stored/b" -name '*-1.bin*')" >listed
+! grep -q 'task_id=[1-9]' listed || fail "redact was left out"
 rm b/abcd-1/trace.0.bin.zst
 k=2
 has_run() {

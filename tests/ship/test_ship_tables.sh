@@ -13,7 +13,7 @@ tables() {
 }
 
 segment() {
-	mkdir -p -m 700 t t/abcd-1
+	[ -d t/abcd-1 ] || mkdir -m 700 t t/abcd-1
 	"$make_trace" hour zstd t/abcd-1/trace.0.bin.zst abcd-1 0 5 ''
 }
 
