@@ -71,7 +71,7 @@ const NOT_RUN = {
 	'man/dial9-record.1': [['# /etc/systemd', 'a unit; install/check_uninstall.sh has systemd verify it'], ['ExecStart=', 'the same']],
 	'man/dial9-recover.1': [['dial9 recover /var/tmp/traces', 'deals with all programs of the machine, as two users; cli/test_left_rings.sh']],
 	'man/dial9-dumps.1': [['FIRED (UTC)', 'what a list looks like; cli/test_manifests.sh']],
-	'man/dial9-serve.1': [['config, browse', 'a table']],
+	'man/dial9-serve.1': [['config, browse', 'a table'], ['dial9 serve --bucket', 'ship/test_serve_bucket.sh']],
 	'man/dial9-ship.1': [['ExecStopPost=-', 'a line of a unit; ship/test_ship_unit.sh']],
 	'man/dial9-report.1': [['svc  5.00 s', 'what a report looks like; cli/test_report.sh']],
 	'man/dial9-enable.1': [['DIAL9_ENABLED=false frobd &', 'takes a moment between its lines; cli/test_control.sh']],

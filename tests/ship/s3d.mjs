@@ -370,7 +370,7 @@ function accept(request, response, expects) {
 		return receive(request, response);
 	}
 	request.fault = {};
-	request.entry = { method: request.method, url: request.url, host: request.headers.host, expects, bytes: 0 };
+	request.entry = { method: request.method, url: request.url, host: request.headers.host, expects, bytes: 0, md5: request.headers["content-md5"] };
 	log.push(request.entry);
 	return guarded(request, response, () => {
 		locate(request);
