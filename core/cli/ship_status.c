@@ -18,8 +18,28 @@
 #include "ship/shipped.h"
 
 struct row {
-	uint64_t stored, stored_bytes, waiting, waiting_bytes, dumps, refused;
+	uint64_t stored, stored_bytes, waiting, waiting_bytes, dumps, refused, missing;
+	char gaps[256]; /* the missing ones: "41-57" */
 };
+
+/* One that was sent twice is one. */
+static void count(const struct d9__shipped *shipped, struct row *row)
+{
+	struct d9__ranges stored = { 0 }, gaps = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < shipped->n && !err; i++)
+		err = d9__ranges_add(&stored, shipped->indexes[i], shipped->indexes[i]);
+	for (size_t i = 0; i < shipped->n_gaps && !err; i++)
+		for (size_t k = 0; k < shipped->gaps[i].ranges.n && !err; k++)
+			err = d9__ranges_add(&gaps, shipped->gaps[i].ranges.items[k].first, shipped->gaps[i].ranges.items[k].last);
+	row->stored = d9__ranges_count(&stored);
+	row->stored_bytes = shipped->bytes;
+	row->missing = d9__ranges_count(&gaps);
+	d9__ranges_write(&gaps, row->gaps, sizeof(row->gaps));
+	d9__ranges_release(&stored);
+	d9__ranges_release(&gaps);
+}
 
 static void measure(const struct d9__ship_process *process, struct row *row)
 {
@@ -35,10 +55,8 @@ static void measure(const struct d9__ship_process *process, struct row *row)
 	}
 	if (fd < 0)
 		return;
-	if (!d9__shipped_read(&shipped, fd)) {
-		row->stored = shipped.n;
-		row->stored_bytes = shipped.bytes;
-	}
+	if (!d9__shipped_read(&shipped, fd))
+		count(&shipped, row);
 	d9__shipped_release(&shipped);
 	row->refused = d9__refused_count(fd);
 	close(fd);
@@ -56,6 +74,8 @@ static void print_json(const struct d9__ship_tree *tree)
 		measure(&tree->processes[i], &row);
 		d9__json_open(&json, NULL, '{');
 		d9__json_string(&json, "directory", tree->processes[i].path);
+		d9__json_u64(&json, "missing", row.missing);
+		d9__json_string(&json, "missing_indexes", row.gaps);
 		d9__json_u64(&json, "stored", row.stored);
 		d9__json_u64(&json, "stored_bytes", row.stored_bytes);
 		d9__json_u64(&json, "waiting", row.waiting);
@@ -80,7 +100,10 @@ static void print_text(const struct d9__ship_tree *tree)
 
 		measure(&tree->processes[i], &row);
 		d9__text_escaped(&out, path, strlen(path));
-		d9__text_printf(&out, ": %" PRIu64 " stored, %s; ", row.stored, d9__units_bytes(row.stored_bytes).text);
+		d9__text_printf(&out, ": ");
+		if (row.missing)
+			d9__text_printf(&out, "%" PRIu64 " missing (%s), evicted before they were stored; ", row.missing, row.gaps);
+		d9__text_printf(&out, "%" PRIu64 " stored, %s; ", row.stored, d9__units_bytes(row.stored_bytes).text);
 		d9__text_printf(&out, "%" PRIu64 " wait, %s", row.waiting, d9__units_bytes(row.waiting_bytes).text);
 		if (row.dumps)
 			d9__text_printf(&out, "; %" PRIu64 " dump%s", row.dumps, row.dumps == 1 ? " waits" : "s wait");

@@ -76,6 +76,15 @@ MARKER=$stored/p/hours/$(markers '*/14/*') node -e '
 	assert.equal(Math.max(...bins.filter((_, i) => i % 2 === 0)), 40000000);
 '
 
+# ---- what is missing comes first
+"$dial9" ship t --status >said
+says 't/abcd-1: 2 missing (2-3), evicted before they were stored; 4 stored, '
+cat t/abcd-1/.shipped >>t/abcd-1/.shipped.twice
+cat t/abcd-1/.shipped.twice >>t/abcd-1/.shipped
+rm t/abcd-1/.shipped.twice
+"$dial9" ship t --status --json >said
+says '"missing": 2,' '"missing_indexes": "2-3"' '"stored": 4,'
+
 # ---- nothing new: nothing is stored again
 ship t --once
 says '0 segments stored'
@@ -87,7 +96,7 @@ ship t --once
 says '1 segment stored' '1 hour'
 equal "markers of that hour" "$(markers '*/14/*' | sed 's/.*abcd-1\.\([0-9]*\)\.[0-9]*\./\1 /')" "3 40.2
 4 90.2"
-equal "gaps are told once" "$(grep -c ^missing t/abcd-1/.shipped)" 1
+equal "gaps are told once, and once more above" "$(grep -c ^missing t/abcd-1/.shipped)" 2
 
 # ---- the hour that runs is told when the process has ended
 now=$(($(date +%s) - 1790000000))
