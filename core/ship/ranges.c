@@ -142,7 +142,7 @@ void d9__ranges_write(const struct d9__ranges *ranges, char *out, size_t size)
 		if (range->last > range->first)
 			more += snprintf(text + more, sizeof(text) - (size_t)more, "-%" PRIu64, range->last);
 		if (len + (size_t)more + sizeof(CUT) > size) {
-			strcpy(out + len, len ? CUT : CUT + 1);
+			strcpy(out + len, len ? CUT : &CUT[1]);
 			return;
 		}
 		memcpy(out + len, text, (size_t)more + 1);

@@ -62,7 +62,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups true 2>/dev/null; 
 	AWS_SECRET_ACCESS_KEY=canary-of-a-key $as "$dial9" ship nobody --every 1s --to s3://bucket/q --endpoint "$address" >went 2>&1 9>&- &
 	shipper=$!
 	# Its child comes after it has hidden.
-	until ps -o comm= --ppid $shipper | grep -q dial9-store; do
+	until pgrep -P $shipper -x dial9-store >/dev/null; do
 		kill -0 $shipper 2>/dev/null || fail "it is not there: $(cat went)"
 		sleep 0.05
 	done
