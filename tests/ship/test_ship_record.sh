@@ -103,9 +103,11 @@ refuses "--ship-deadline wants a time" --ship=s3://bucket --ship-deadline soon
 cat >show <<'END'
 #!/bin/sh
 # What a program can see of how it was started; $1: where to write it.
+# Not in a pipeline, whose pipes the shell has for a moment.
+find /proc/$$/fd -type l -printf '%f %l\n' >"$1.fds"
 {
 	tr '\0' '\n' </proc/self/environ | grep -v '^DIAL9_TRACE_DIR=\|^_=' | sort
-	find /proc/$$/fd -type l -printf '%f %l\n' | grep -v 'socket\|/show$' | sort
+	grep -v 'socket\|/show$\|\.fds$' "$1.fds" | sort
 	grep '^Sig' /proc/$$/status | grep -v '^SigQ'
 	ps -o nice= -p $$
 	ps -o pgid= -p $$ | grep -q "^ *$(ps -o pgid= -p $PPID | tr -d ' ')$" && echo "the group of its parent"
