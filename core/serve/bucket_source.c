@@ -338,16 +338,40 @@ static int compare_items(const void *left, const void *right)
 	return order;
 }
 
-/* Whether the summary of its hour, which is over, tells of the segment |item|, too. */
-static bool is_told(const struct d9__bucket_source *source, const struct d9__bucket_item *item)
+static int64_t hour_of(const struct d9__bucket_item *item)
 {
-	struct d9__stored_key hour = item->parsed;
-	char name[D9__STORED_NAME];
+	return item->parsed.begins_s - item->parsed.begins_s % D9__STORED_HOUR_S;
+}
 
-	hour.kind = D9__STORED_HOUR;
-	hour.begins_s -= hour.begins_s % D9__STORED_HOUR_S;
-	d9__stored_key_name(&hour, name);
-	return hour.begins_s + D9__STORED_HOUR_S <= d9__bucket_now_s() && d9__bucket_item_find(source, name);
+/* Behind the items of the process and hour of |first|, which stand together. */
+static size_t hour_end(const struct d9__bucket_source *source, size_t first)
+{
+	const struct d9__bucket_item *item = source->items[first];
+	size_t end = first;
+
+	while (end < source->n && hour_of(source->items[end]) == hour_of(item) &&
+	       !strcmp(source->items[end]->process, item->process) &&
+	       !strcmp(source->items[end]->parsed.boot_id, item->parsed.boot_id))
+		end++;
+	return end;
+}
+
+/*
+ * Nothing counts twice: either the summary of an hour tells of its segments, or these tell for themselves.  A process that ends
+ * leaves a summary of the hour that runs; one that has fewer segments than are listed here is not the last one of its hour.
+ */
+static void set_told(struct d9__bucket_source *source, size_t first, size_t end)
+{
+	bool is_over = hour_of(source->items[first]) + D9__STORED_HOUR_S <= d9__bucket_now_s(), whole = false;
+	uint64_t n = 0;
+
+	for (size_t i = first; i < end; i++)
+		n += source->items[i]->parsed.kind == D9__STORED_SEGMENT;
+	for (size_t i = first; i < end; i++)
+		if (source->items[i]->parsed.kind == D9__STORED_HOUR)
+			whole = is_over || source->items[i]->parsed.segments >= n;
+	for (size_t i = first; i < end; i++)
+		source->items[i]->facts.told = whole == (source->items[i]->parsed.kind == D9__STORED_SEGMENT);
 }
 
 /* It ends where the next one of its process begins, if that is soon: items are in their order. */
@@ -373,6 +397,10 @@ static int list(void *context, int (*take)(void *listing, const struct d9__sourc
 		qsort(source->items, source->n, sizeof(struct d9__bucket_item *), compare_items);
 	source->sorted = true;
 	*left_out = source->truncated || source->sampled;
+	for (size_t i = 0, end; i < source->n; i = end) {
+		end = hour_end(source, i);
+		set_told(source, i, end);
+	}
 	for (size_t i = 0; i < source->n && !err; i++) {
 		struct d9__bucket_item *item = source->items[i];
 		bool is_hour = item->parsed.kind == D9__STORED_HOUR;
@@ -383,7 +411,6 @@ static int list(void *context, int (*take)(void *listing, const struct d9__sourc
 
 		if (item->parsed.kind == D9__STORED_DUMP)
 			continue;
-		item->facts.told = !is_hour && is_told(source, item);
 		if (!is_hour)
 			set_end(source, i);
 		err = take(listing, &segment);

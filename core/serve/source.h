@@ -23,7 +23,7 @@ struct d9__source_facts {
 	uint64_t segments; /* of an hour, whose summary it is; 0: it is a segment itself */
 	uint64_t missing, bytes; /* of an hour, as its key has it */
 	int64_t worst_ms;	 /* below 0: not told */
-	bool told;	  /* a segment of an hour whose summary is there, too */
+	bool told;	  /* by another: a segment by the summary of its hour, or that by segments */
 };
 
 struct d9__source_segment {

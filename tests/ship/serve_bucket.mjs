@@ -81,6 +81,26 @@ test("an hour costs no object until somebody wants to know more, and then one", 
 	assert.equal(listing.segments.length, 3, "they are listed when somebody opens the hour");
 });
 
+test("of the hour that runs nothing counts twice: a process that has ended left a summary of it", async () => {
+	const place = await store(), hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS, objects = [];
+	const kinds = (map, host) => map.segments.filter((one) => one.host === host).map(({ kind }) => kind ?? "segment");
+	const plant = (host, listed, told) => {
+		for (let i = 0; i < listed; i++) objects.push({ key: segmentKey({ host, began: hour, index: i }), text: "x" });
+		objects.push({ key: hourKey({ host, at: hour, segments: told }), text: "{}" });
+	};
+	plant("ended", 3, 3);
+	plant("not-all-told", 3, 2);
+	plant("not-all-listed", 1, 60);
+	await place.plant(objects);
+	const server = await serve(place, { args: ["--prefix", "p"] }), map = await server.map(hour - HOUR_MS, hour + HOUR_MS);
+	if (Date.now() >= hour + HOUR_MS) return; // it is over: its summaries count
+	assert.deepEqual(kinds(map, "ended"), ["hour"]);
+	assert.deepEqual(kinds(map, "not-all-told"), ["segment", "segment", "segment"], "these are more than the summary has");
+	assert.deepEqual(kinds(map, "not-all-listed"), ["hour"], "one minute in ten may be all that is listed");
+	const opened = await server.json(`api/segments?process=${encodeURIComponent("echo-server/ended")}&from_ms=${hour}&to_ms=${hour + HOUR_MS}`);
+	assert.equal(opened.segments.length, 3, "they are listed when somebody opens it");
+});
+
 test("a summary that says something else than its key counts, and the lie is told", async () => {
 	const place = await store(), { parts } = hostWithHour();
 	await place.plant([{ key: hourKey({ segments: 60, bytes: 9, missing: 0 }), text: JSON.stringify(hourSummary(parts)) },
