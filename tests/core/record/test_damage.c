@@ -268,16 +268,17 @@ static void change(size_t at, uint8_t value)
 	check_change(at, value, false);
 }
 
-/* Every bit, with a sanitizer one of eight, and the extremes; with D9_LONG all 255 other values. */
+/* Every bit, with a sanitizer or valgrind one of eight, and the extremes; with D9_LONG all 255 other values. */
 static void change_everywhere(enum d9_compress kind)
 {
 	const char *all = getenv("D9_LONG");
+	bool slow = SANITIZED || getenv("VALGRIND");
 
 	make_original(kind);
 	limit_memory();
 	for (size_t at = 0; at < original.len; at++) {
 		for (unsigned bit = 0; !all && bit < 8; bit++)
-			if (!SANITIZED || bit == at % 8)
+			if (!slow || bit == at % 8)
 				change(at, (uint8_t)(original.bytes[at] ^ 1u << bit));
 		if (!all)
 			change(at, 0);

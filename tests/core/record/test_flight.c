@@ -17,6 +17,7 @@
 #include "record/names.h"
 #include "record/recover.h"
 #include "record/ring_file.h"
+#include "record/sanitized.h"
 
 /* A ring of a MiB holds some 80 000 of these. */
 #define MANY 300000
@@ -472,7 +473,7 @@ static void test_dumps_under_load_hold_no_mixed_chunk(void)
 {
 	struct d9_options *options = flight_options();
 	const char *wanted = getenv("D9_DUMPS");
-	int dumps = wanted ? atoi(wanted) : 100;
+	int dumps = wanted ? atoi(wanted) : D9__SANITIZED == 2 ? 50 : 100;
 	pthread_t threads[LOAD_THREADS];
 	struct d9_recorder *recorder;
 
