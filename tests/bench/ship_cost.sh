@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What `dial9 ship` costs, with its child dial9-store: CPU at 1 MB/s over TLS and with nothing to do, memory with two uploads,
-# and the rate against cp of the same files.  The store is tests/ship/s3d.mjs, on loopback.
+# the rate against cp of the same files, and what a recorded memcached pays beside it.  The store is tests/ship/s3d.mjs, on loopback.
 #
-#	ship_cost.sh BENCH_FLUSH DIAL9 [SECONDS]		of each measurement [20]
+#	ship_cost.sh BENCH_FLUSH DIAL9 CLIENT PRELOAD [SECONDS]		CLIENT: of tests/real; SECONDS: of each measurement [20]
 set -eu
 
-make=$1 dial9=$2 seconds=${3:-20}
+make=$1 dial9=$2 client=$3 preload=$4 seconds=${5:-20}
 for program in node openssl python3; do
 	command -v $program >/dev/null || {
 		echo "ship_cost.sh: there is no $program" >&2
@@ -25,15 +25,17 @@ mkdir "$scratch/small" "$scratch/large"
 "$make" --make "$scratch/large" 6700000
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$scratch/key.pem" -out "$scratch/cert.pem" -days 2 \
 	-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2>/dev/null
-python3 - "$dial9" "$store" "$scratch" "$seconds" <<'END'
+python3 - "$dial9" "$store" "$scratch" "$seconds" "$client" "$preload" <<'END'
 import glob
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 
-dial9, store, scratch, seconds = *sys.argv[1:4], int(sys.argv[4])
+dial9, store, scratch, seconds, client, preload = *sys.argv[1:4], int(sys.argv[4]), *sys.argv[5:7]
 ENV = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "DIAL9_"))}
 ENV |= {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "eu-west-1", "HOME": scratch}
 
@@ -189,6 +191,96 @@ def rate(large, server):
     tell("dial9 ship, segments of 20 MB, against cp", "MB/s", ours, 0, "cp", quartiles(theirs)[1], [a / b for a, b in zip(ours, theirs)])
 
 
+class Feeder(threading.Thread):
+    """Seals a segment whenever one has gone."""
+
+    def __init__(self, source, folder):
+        super().__init__()
+        self.source, self.folder, self.ends = source, folder, threading.Event()
+
+    def run(self):
+        index = 0
+        while not self.ends.wait(0.01):
+            while len(segments(self.folder)) < 2:
+                seal(self.source, self.folder, index)
+                index += 1
+
+    def __enter__(self):
+        self.start()
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.join()
+
+
+class Hashes(Feeder):
+    """Reads the same bytes as often as it can, and sends nothing: what any other program costs."""
+
+    def run(self):
+        while not self.ends.is_set():
+            subprocess.run(["sha256sum", self.source], check=True, stdout=subprocess.DEVNULL)
+
+
+def recorded_memcached():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    user = ["-u", "root"] if os.getuid() == 0 else []
+    process = subprocess.Popen(["memcached", *user, "-U", "0", "-l", "127.0.0.1", "-p", str(port), "-t", "1"],
+                               env=ENV | {"LD_PRELOAD": preload, "DIAL9_TRACE_DIR": f"{scratch}/traced"}, stderr=subprocess.DEVNULL)
+
+    def answers():
+        with socket.socket() as one:
+            return not one.connect_ex(("127.0.0.1", port))
+
+    wait_for(answers)
+    return process, port
+
+
+def effect(large, server):
+    """
+    CPU of memcached per get: beside the shipper, and beside a program that sends nothing, against neither.
+
+    memcached and its client have a processor, all else the others: how many requests there are at a time, and with that what one costs,
+    depends on who else wants the same processor by far more than on what is measured here.
+    """
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) < 2:
+        return
+    os.sched_setaffinity(0, processors[:1])
+    process, port = recorded_memcached()
+    os.sched_setaffinity(0, processors[1:])
+    for task in os.listdir(f"/proc/{server.process.pid}/task"):
+        os.sched_setaffinity(int(task), processors[1:])
+    took = {"alone": [], "ship": [], "hash": []}
+
+    def load(arm):
+        before = cpu_ns(process.pid)
+        subprocess.run([client, "memcached", str(port), "20", "5000"], check=True, stdout=subprocess.DEVNULL,
+                       preexec_fn=lambda: os.sched_setaffinity(0, processors[:1]))
+        took[arm].append((cpu_ns(process.pid) - before) / 100000)
+
+    traces, folder = fresh("effect")
+    load("alone")
+    took["alone"].clear()
+    for turn in range(10):
+        for arm in ("alone", "ship", "hash") if turn % 2 else ("hash", "ship", "alone"):
+            if arm == "alone":
+                load(arm)
+            elif arm == "hash":
+                with Hashes(large, folder):
+                    load(arm)
+            else:
+                with Shipper(server, traces, "--every", "100ms"), Feeder(large, folder):
+                    wait_for(lambda: os.path.exists(f"{traces}/.shipped") or os.path.exists(f"{folder}/.shipped"))
+                    load(arm)
+    process.terminate()
+    process.wait()
+    for arm, what in ("ship", "dial9 ship --raw at full rate"), ("hash", "sha256sum of the same bytes"):
+        tell(f"memcached, recorded, per get, beside {what}", "ns", took[arm], 1.01 if arm == "ship" else 0, "alone", quartiles(took["alone"])[1],
+             [a / b for a, b in zip(took[arm], took["alone"])])
+
+
 small, large = (max(glob.glob(f"{scratch}/{name}/*/trace.*.bin.zst"), key=os.path.getsize) for name in ("small", "large"))
 print(f"segments of {os.path.getsize(small) / 1e6:.2f} and {os.path.getsize(large) / 1e6:.2f} MB")
 with Store("--discard", "--tls-key", f"{scratch}/key.pem", "--tls-cert", f"{scratch}/cert.pem") as server:
@@ -197,4 +289,6 @@ with Store("--discard", "--tls-key", f"{scratch}/key.pem", "--tls-cert", f"{scra
     memory(large, server)
 with Store("--dir", f"{scratch}/s3") as server:
     rate(large, server)
+    if shutil.which("memcached"):
+        effect(large, server)
 END
