@@ -369,22 +369,32 @@ static bool is_hex(const char *text, size_t len)
 	return strlen(text) == len && strspn(text, "0123456789abcdefABCDEF") == len;
 }
 
+/*
+ * Whether the answer to a PUT proves that what was sent is stored: by a sum of it.  Success alone is what any web server says,
+ * a proxy, a page for logging in.  An ETag of another form counts of who else answers as a store does.
+ */
+static bool is_proof(const struct d9__job *job)
+{
+	const struct d9__transfer *transfer = &job->transfer;
+	bool has_sum = job->sent & D9__HEADER_CHECKSUM && *transfer->checksum;
+	char md5[33];
+
+	for (size_t i = 0; i < 16; i++)
+		snprintf(md5 + 2 * i, 3, "%02x", job->sum.md5[i]);
+	if (has_sum && strcmp(transfer->checksum, job->sum.checksum))
+		return false;
+	if (is_hex(transfer->etag, 32) && !transfer->kms)
+		return !strcasecmp(transfer->etag, md5);
+	return has_sum || (*transfer->etag && *transfer->request && !transfer->text_len);
+}
+
 /* Whether what the store says that it has is what was sent, and what came what was asked for. */
 static bool is_confirmed(const struct d9__job *job, long status)
 {
-	const struct d9__transfer *transfer = &job->transfer;
-	char md5[33];
-
 	/* All of an object is no range of it. */
 	if (job->operation == D9__GET && job->first)
 		return status == 206;
-	if (job->operation != D9__PUT || (job->step != D9__STEP_ONE && job->step != D9__STEP_PART))
-		return true;
-	for (size_t i = 0; i < 16; i++)
-		snprintf(md5 + 2 * i, 3, "%02x", job->sum.md5[i]);
-	if (job->sent & D9__HEADER_CHECKSUM && *transfer->checksum && strcmp(transfer->checksum, job->sum.checksum))
-		return false;
-	return !is_hex(transfer->etag, 32) || transfer->kms || !strcasecmp(transfer->etag, md5);
+	return job->operation != D9__PUT || (job->step != D9__STEP_ONE && job->step != D9__STEP_PART) || is_proof(job);
 }
 
 /* Another region than this request was signed for; by now another one may have learned it. */
@@ -496,6 +506,12 @@ static const char *same_each_time(char *text)
 	return text;
 }
 
+/* Whether the answer has a sum, a wrong one then; else it is none of a store's. */
+static bool says_sum(const struct d9__transfer *transfer)
+{
+	return is_hex(transfer->etag, 32) || *transfer->checksum;
+}
+
 static struct json_object *failure(struct d9__session *session, struct d9__job *job, const struct d9__outcome *outcome,
 				   enum d9__bucket_class class, int code)
 {
@@ -511,13 +527,16 @@ static struct json_object *failure(struct d9__session *session, struct d9__job *
 			message = "the answer ends within its head";
 		if (outcome->end == D9__TRANSFER_LOCAL)
 			message = strerror(job->transfer.local_error);
-	} else if (!outcome->confirmed && outcome->status < 300) {
-		name = outcome->reads ? "BadAnswer" : "WrongETag";
-		message = outcome->reads ? "the store sends other bytes than were asked for" :
-					   "what the store says that it stored is not what was sent";
+	} else if (!outcome->confirmed && !outcome->error_document && outcome->status < 300) {
+		name = outcome->reads ? "BadAnswer" : says_sum(&job->transfer) ? "WrongETag" : "NoETag";
+		message = outcome->reads	     ? "the store sends other bytes than were asked for" :
+			  says_sum(&job->transfer) ? "what the store says that it stored is not what was sent" :
+						     "the answer does not prove that anything was stored";
 	} else if (!*name) {
 		name = status;
 	}
+	if (!*message)
+		message = "the answer says no more";
 	advice = d9__verdict_advice(name);
 	snprintf(told, sizeof(told), advice ? "%s; %s" : "%s", message, advice);
 	return d9__job_answer(session, job, class, name, told);

@@ -119,7 +119,7 @@ static bool is_confirmed(struct d9__job *job, const char *etag)
 	char wanted[64];
 	unsigned char md5[EVP_MAX_MD_SIZE];
 
-	if (!EVP_Digest(job->part_sums, 16 * (size_t)job->parts, md5, NULL, EVP_md5(), NULL))
+	if (!*etag || !EVP_Digest(job->part_sums, 16 * (size_t)job->parts, md5, NULL, EVP_md5(), NULL))
 		return false;
 	hex_of(md5, wanted);
 	snprintf(wanted + 32, sizeof(wanted) - 32, "-%u", job->parts);

@@ -20,6 +20,7 @@
 //   wrong-date {offset}  Date of the answer is off by so many seconds              delay {ms}
 //   big-head {bytes}     a header of that size                                     endless    a body without end
 //   redirect {region}    301 that names the region                                 dislike {header}  400 names it
+//   page {etag, text}    200 as a web server would say it, and nothing is stored
 
 import * as fs from "node:fs";
 import * as http from "node:http";
@@ -297,6 +298,11 @@ function listObjects(request, response) {
 
 function perform(request, response, body) {
 	checkBody(request, body);
+	if (request.fault.kind === "page") {
+		body.drop();
+		response.writeHead(200, request.fault.etag ? { ETag: request.fault.etag } : {});
+		return response.end(request.fault.text ?? "");
+	}
 	if (request.fault.kind === "error-in-200")
 		return xml(request, response, errorBody(new Refusal(200, request.fault.code ?? "InternalError", "We encountered an internal error."), request).split("\n")[1]);
 	if (!request.key)

@@ -54,6 +54,11 @@ test("takes nothing for stored that the store does not confirm", async () => {
 	assert.equal(short(await under({ kind: "wrong-etag" })), "retry WrongETag");
 	assert.equal(short(await under({ kind: "error-in-200", code: "InternalError" })), "retry InternalError");
 	assert.equal((await under({ kind: "delay", ms: 300 })).class, "done");
+	/* A proxy, a page for logging in, a web server: success is not a store's. */
+	for (const page of [{}, { text: "<html>log in</html>" }, { etag: '"5e1-abc"' }, { etag: '"5e1-abc"', text: "OK" }])
+		assert.equal(short(await under({ kind: "page", ...page }, `put page ${small}`)), "retry NoETag");
+	assert.equal(short(await under({ kind: "page", text: "<Complete><ETag></ETag></Complete>", method: "POST", skip: 1, key: "parts" }, `put parts ${large}`, { single_max: 1 << 20 })), "retry WrongETag");
+	assert.equal(await stored("page"), "absent");
 });
 
 test("is flooded by no answer", async () => {
