@@ -28,20 +28,27 @@
 
 /* ---- what is told ---- */
 
+/* What is wrong with a path is told once, whatever the number of looks. */
 static void tell(void *context, const char *path, const char *what)
 {
-	const struct d9__ship_service *ship = context;
+	struct d9__ship_service *ship = context;
+	char *line;
 
-	d9__cmd_fail("ship", "%s: %s", path ? path : ship->options.to, what);
+	if (asprintf(&line, "%s: %s", path ? path : ship->options.to, what) < 0)
+		return;
+	if (!path || d9__told_news(&ship->told, line))
+		d9__cmd_fail("ship", "%s", line);
+	free(line);
 }
 
 static void tell_stage(void *context, const char *path, const char *stage, const char *what)
 {
-	(void)context;
-	if (stage)
-		d9__cmd_fail("ship", "%s: stage '%s': %s", path, stage, what);
-	else
-		d9__cmd_fail("ship", "%s: %s", path, what);
+	char *line;
+
+	if (asprintf(&line, "%s%s%s%s", stage ? "stage '" : "", stage ? stage : "", stage ? "': " : "", what) < 0)
+		return;
+	tell(context, path, line);
+	free(line);
 }
 
 static void show(void *context, const char *key, uint64_t bytes)
@@ -227,6 +234,7 @@ static int run(struct d9__ship_service *ship, char **paths)
 		return status;
 	ship->options.stages.symbolize = d9__symbolize_to_stdout;
 	ship->options.stages.tell = tell_stage;
+	ship->options.stages.context = ship;
 	ship->shipper.tell = tell;
 	ship->shipper.show = show;
 	ship->shipper.context = ship;

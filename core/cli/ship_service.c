@@ -304,6 +304,9 @@ static int ship_once(struct d9__ship_service *ship, bool all)
 		ship->shipper.deadline_ns = 0;
 		ship->shipper.over = false;
 	}
+	/* One that was broken off has not seen everything. */
+	if (!interrupted)
+		d9__told_looked(&ship->told);
 	interrupted = ends || reloads;
 	if (all)
 		make_room(ship);
@@ -343,6 +346,7 @@ void d9__ship_service_release(struct d9__ship_service *ship)
 		d9__bucket_free(ship->shipper.bucket);
 	d9__ship_watch_close(&ship->watch);
 	d9__ship_dead_release(&ship->dead);
+	d9__told_release(&ship->told);
 	d9__explained_release(&ship->explained);
 	d9__ship_hold_release(&ship->hold);
 	d9__ship_tree_release(&ship->tree);

@@ -15,6 +15,7 @@
 #include "ship/dead.h"
 #include "ship/hold.h"
 #include "ship/shipper.h"
+#include "ship/told.h"
 #include "ship/tree.h"
 #include "ship/watch.h"
 
@@ -26,6 +27,7 @@ struct d9__ship_service {
 	struct d9__ship_dead dead;
 	struct d9__explained explained;
 	struct d9__ship_watch watch;
+	struct d9__told told;
 	int argc; /* of the command line, for reading the options again */
 	char **argv, **paths;
 	bool keeps; /* the paths are files that stay */
