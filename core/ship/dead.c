@@ -222,14 +222,14 @@ static bool is_empty(DIR *dir)
 	return true;
 }
 
-/* The lock is the last to go: until then nobody else enters. */
+/* What has come since stays.  The lock is the last to go: until then nobody else enters. */
 static void clear(DIR *dir)
 {
 	struct dirent *entry;
 
 	rewinddir(dir);
 	while ((entry = readdir(dir)) != NULL)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && strcmp(entry->d_name, ".lock") != 0)
+		if (is_nothing(entry->d_name) && strcmp(entry->d_name, ".lock") != 0)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	unlinkat(dirfd(dir), ".lock", 0);
 }

@@ -6,22 +6,25 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/directory.h"
 #include "record/retention.h"
+#include "ship/shipped.h"
 
 #define FOLDER "refused"
 #define MOST   16
 
 struct found {
-	char oldest[NAME_MAX + 1], latest[NAME_MAX + 1];
-	uint64_t oldest_index, latest_index;
+	char oldest[NAME_MAX + 1];
+	uint64_t oldest_index;
 	size_t n;
 };
 
@@ -47,14 +50,21 @@ static int look(int fd, struct found *found)
 			found->oldest_index = index;
 			snprintf(found->oldest, sizeof(found->oldest), "%s", entry->d_name);
 		}
-		if (!found->n || index > found->latest_index) {
-			found->latest_index = index;
-			snprintf(found->latest, sizeof(found->latest), "%s", entry->d_name);
-		}
 		found->n++;
 	}
 	closedir(dir);
 	return 0;
+}
+
+/* What goes is in no store, and never will be: that is written down before. */
+static int make_room(int dir, int fd, const struct found *found)
+{
+	char number[24];
+	int err;
+
+	snprintf(number, sizeof(number), "%" PRIu64, found->oldest_index);
+	err = d9__shipped_gap(dir, number, (uint64_t)time(NULL));
+	return err ? err : unlinkat(fd, found->oldest, 0) ? -errno : 0;
 }
 
 int d9__refused_take(const struct d9__claim *claim)
@@ -69,7 +79,7 @@ int d9__refused_take(const struct d9__claim *claim)
 		return fd;
 	err = look(fd, &found);
 	if (!err && found.n >= MOST)
-		unlinkat(fd, found.oldest, 0);
+		err = make_room(claim->dir, fd, &found);
 	if (!err && !d9__claim_holds(claim))
 		err = -EAGAIN;
 	else if (!err && renameat(claim->dir, claim->name, fd, claim->name))
@@ -78,20 +88,31 @@ int d9__refused_take(const struct d9__claim *claim)
 	return err;
 }
 
-int d9__refused_return(int dir)
+/* Out of the folder in |dir|. */
+static int move_back(int dir, const char *name)
 {
-	struct found found;
 	int fd = d9__directory_enter(dir, FOLDER, 0), err;
 
 	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	err = look(fd, &found);
-	if (!err && found.n && renameat(fd, found.latest, dir, found.latest))
-		err = -errno;
+		return fd;
+	err = renameat(fd, name, dir, name) ? -errno : 1;
 	close(fd);
-	if (!err)
-		unlinkat(dir, FOLDER, AT_REMOVEDIR);
-	return err ? err : found.n > 0;
+	unlinkat(dir, FOLDER, AT_REMOVEDIR);
+	return err;
+}
+
+int d9__refused_return(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *above = slash ? strndup(path, (size_t)(slash - path) + !(slash - path)) : strdup(".");
+	int dir = above ? d9__directory_open(above, 0) : -ENOMEM, err = dir;
+
+	if (dir >= 0) {
+		err = move_back(dir, slash ? slash + 1 : path);
+		close(dir);
+	}
+	free(above);
+	return err == -ENOENT ? 0 : err;
 }
 
 size_t d9__refused_count(int dir)

@@ -8,11 +8,11 @@
 
 #include "stage/claim.h"
 
-/* Move the claimed file there; the oldest one makes room.  0 or -errno. */
+/* Move the claimed file there; the oldest one makes room, and its gap is written down (shipped.h).  0 or -errno. */
 int d9__refused_take(const struct d9__claim *claim);
 
-/* Move back into |dir| the latest one: it was not its fault.  1, 0: there is none, or -errno. */
-int d9__refused_return(int dir);
+/* Move the one back that was taken from |path|: it was not its fault.  1, 0: it is not there, or -errno. */
+int d9__refused_return(const char *path);
 
 /* How many are there. */
 size_t d9__refused_count(int dir);

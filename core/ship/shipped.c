@@ -17,10 +17,11 @@
 
 #define LINE_MAX_BYTES 2048
 #define MISSING	       "missing "
+#define CUT	       " cut\n"
 
 /* ---- writing ---- */
 
-/* A line that was cut by a crash or a full disk gets its end, so that ours begins one. */
+/* A line that was cut by a crash or a full disk gets an end that no line has, so that ours begins one. */
 static int end_line(int fd)
 {
 	struct stat st;
@@ -32,16 +33,36 @@ static int end_line(int fd)
 		return -EINVAL;
 	if (st.st_size && pread(fd, &last, 1, st.st_size - 1) != 1)
 		return -EIO;
-	return last == '\n' ? 0 : d9__write_all(fd, "\n", 1);
+	return last == '\n' ? 0 : d9__write_all(fd, CUT, strlen(CUT));
+}
+
+static int open_list(int dir)
+{
+	int fd = openat(dir, D9__SHIPPED_NAME, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int d9__shipped_ready(int dir)
+{
+	int fd = open_list(dir), err = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return fd == -ENOSPC || fd == -EDQUOT ? 0 : fd;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		err = -EINVAL;
+	close(fd);
+	return err;
 }
 
 /* Append |text|, a line, and have it on disk. */
 static int append(int dir, const char *text)
 {
-	int fd = openat(dir, D9__SHIPPED_NAME, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600), err;
+	int fd = open_list(dir), err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = flock(fd, LOCK_EX) ? -errno : end_line(fd);
 	if (!err)
 		err = d9__write_all(fd, text, strlen(text));
@@ -92,19 +113,34 @@ static int add(struct d9__shipped *shipped, uint64_t index, uint64_t bytes, cons
 static int add_gap(struct d9__shipped *shipped, const char *line)
 {
 	const char *list = line + strlen(MISSING), *epoch = strchr(list, ' ');
-	struct d9__shipped_gap *gaps = reallocarray(shipped->gaps, shipped->n_gaps + 1, sizeof(*gaps));
+	struct d9__shipped_gap *gaps;
+	char *end;
+	uint64_t epoch_s = epoch ? strtoull(epoch, &end, 10) : 0;
 
+	if (!epoch || *end != '\n')
+		return 0;
+	gaps = reallocarray(shipped->gaps, shipped->n_gaps + 1, sizeof(*gaps));
 	if (!gaps)
 		return -ENOMEM;
 	shipped->gaps = gaps;
-	gaps[shipped->n_gaps] = (struct d9__shipped_gap) { .epoch_s = epoch ? strtoull(epoch, NULL, 10) : 0 };
+	gaps[shipped->n_gaps] = (struct d9__shipped_gap) { .epoch_s = epoch_s };
 	return d9__ranges_parse(&gaps[shipped->n_gaps++].ranges, list);
+}
+
+/* A line "stored INDEX ... KEY", whole. */
+static int add_stored(struct d9__shipped *shipped, const char *line)
+{
+	char key[LINE_MAX_BYTES], end = '\0';
+	uint64_t index, bytes;
+
+	if (sscanf(line, "stored %" SCNu64 " %" SCNu64 " %*u %*u %*u %*u %2047s%c", &index, &bytes, key, &end) < 3 || end != '\n')
+		return 0;
+	return add(shipped, index, bytes, key);
 }
 
 static int read_lines(struct d9__shipped *shipped, FILE *in)
 {
-	char line[LINE_MAX_BYTES], key[LINE_MAX_BYTES];
-	uint64_t index, bytes;
+	char line[LINE_MAX_BYTES];
 	int err = 0;
 
 	while (!err && fgets(line, sizeof(line), in))
@@ -112,8 +148,8 @@ static int read_lines(struct d9__shipped *shipped, FILE *in)
 			continue;
 		else if (!strncmp(line, MISSING, strlen(MISSING)))
 			err = add_gap(shipped, line);
-		else if (sscanf(line, "stored %" SCNu64 " %" SCNu64 " %*u %*u %*u %*u %2047s", &index, &bytes, key) == 3)
-			err = add(shipped, index, bytes, key);
+		else
+			err = add_stored(shipped, line);
 	return err;
 }
 

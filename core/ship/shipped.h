@@ -7,7 +7,7 @@
  *	missing RANGES EPOCH_S
  *
  * The second tells what the recorder evicted before anybody had stored it, once, with the time of the segment that told so.
- * Whoever reads it skips lines that are not such: of one that was being written, the rest is missing.
+ * Whoever reads it skips lines that are not such: one that was being written when somebody was killed ends with "cut".
  */
 
 #ifndef D9_SHIP_SHIPPED_H
@@ -40,6 +40,9 @@ struct d9__shipped {
 	struct d9__shipped_gap *gaps; /* owned */
 	size_t n_gaps;
 };
+
+/* Whether a line can be appended in the directory |dir|, as far as that is not a matter of room.  0 or -errno. */
+int d9__shipped_ready(int dir);
 
 /* Append |line| in the directory |dir|, and have it on disk.  0 or -errno. */
 int d9__shipped_append(int dir, const struct d9__shipped_line *line);

@@ -92,7 +92,7 @@ static void fail_store(struct d9__shipper *shipper, const struct d9__bucket_answ
 static void succeed(struct d9__shipper *shipper, const struct d9__bucket_answer *answer)
 {
 	d9__breaker_succeed(&shipper->breaker);
-	shipper->told[0] = shipper->refused_code[0] = '\0';
+	shipper->told[0] = shipper->refused_code[0] = shipper->refused_path[0] = '\0';
 	if (*answer->note)
 		shipper->tell(shipper->context, NULL, answer->note);
 }
@@ -164,6 +164,14 @@ static void finish_stored(struct d9__shipper *shipper, struct d9__outgoing *out)
 		settle(shipper, out);
 }
 
+/* It was not its fault; it may be another process's than what was refused now. */
+static void return_refused(struct d9__shipper *shipper)
+{
+	if (*shipper->refused_path && d9__refused_return(shipper->refused_path) > 0)
+		shipper->refused--;
+	shipper->refused_path[0] = '\0';
+}
+
 /* Only this object; the second of that kind is the store's fault. */
 static enum state finish_refused(struct d9__shipper *shipper, const struct d9__outgoing *out,
 				 const struct d9__bucket_answer *answer)
@@ -171,16 +179,18 @@ static enum state finish_refused(struct d9__shipper *shipper, const struct d9__o
 	char what[512];
 
 	if (out->claim.copies || !strcmp(shipper->refused_code, answer->code)) {
-		if (!out->claim.copies && d9__refused_return(out->claim.dir) > 0)
-			shipper->refused--;
+		return_refused(shipper);
 		fail_store(shipper, answer);
 		shipper->over = shipper->over || shipper->give_up;
 		return PENDING;
 	}
 	snprintf(shipper->refused_code, sizeof(shipper->refused_code), "%s", answer->code);
 	snprintf(what, sizeof(what), "the store refuses it: %s: %s; it is now in refused/", answer->code, answer->message);
-	if (d9__refused_take(&out->claim))
+	snprintf(shipper->refused_path, sizeof(shipper->refused_path), "%s", out->claim.path);
+	if (d9__refused_take(&out->claim)) {
 		snprintf(what, sizeof(what), "the store refuses it: %s: %s", answer->code, answer->message);
+		shipper->refused_path[0] = '\0';
+	}
 	shipper->tell(shipper->context, out->claim.path, what);
 	shipper->refused++;
 	return FINISHED;
@@ -230,6 +240,21 @@ static enum state count_end(struct d9__shipper *shipper, enum d9__outgoing_end e
 	return FINISHED;
 }
 
+/* What could not be written down would be sent again and again. */
+static bool can_settle(struct d9__shipper *shipper, const struct d9__outgoing *out)
+{
+	int err = out->claim.copies ? 0 : d9__shipped_ready(out->claim.dir);
+	char what[128];
+
+	if (!err)
+		return true;
+	snprintf(what, sizeof(what), "not sent: that it is stored cannot be written to " D9__SHIPPED_NAME " beside it: %s",
+		 err == -EINVAL ? "it is no file" : d9_strerror(err));
+	shipper->tell(shipper->context, out->claim.path, what);
+	shipper->failed++;
+	return false;
+}
+
 /* Begin item |i| in |slot|. */
 static int start(struct batch *batch, size_t i, size_t slot)
 {
@@ -246,6 +271,11 @@ static int start(struct batch *batch, size_t i, size_t slot)
 	}
 	if (shipper->what.dry_run) {
 		shipper->show(shipper->context, out->key, out->bytes);
+		d9__outgoing_release(out);
+		item->state = FINISHED;
+		return 0;
+	}
+	if (!can_settle(shipper, out)) {
 		d9__outgoing_release(out);
 		item->state = FINISHED;
 		return 0;
@@ -401,29 +431,70 @@ static int run_batch(struct d9__shipper *shipper, const struct d9__ship_tree *tr
 
 /* ---- what is told of them ---- */
 
-/* Ask until there is an answer that counts, as for segments.  Whether the object |text| is in the store. */
-static bool put_text(struct d9__shipper *shipper, const char *key, const char *text)
+/* The answer to |token|, waited for until it is over; NULL: none.  Another is one to what was given up before. */
+static const struct d9__bucket_answer *await_text(struct d9__shipper *shipper, uint64_t token)
+{
+	const struct d9__bucket_answer *answer;
+
+	while (!is_over(shipper))
+		if (d9__bucket_wait(shipper->bucket, pause_ms(shipper), &answer) == 1 && answer->token == token)
+			return answer;
+	d9__bucket_cancel(shipper->bucket, token);
+	return NULL;
+}
+
+/* It alone is refused, which is no reason to leave others alone. */
+static void refuse_text(struct d9__shipper *shipper, const char *path, const struct d9__bucket_answer *answer)
+{
+	char what[512];
+
+	snprintf(what, sizeof(what), "the store refuses what is told of it: %s: %s", answer->code, answer->message);
+	shipper->tell(shipper->context, path, what);
+}
+
+/* One time.  1: it is in the store, 0: not now, -EAGAIN: it may be asked again. */
+static int try_text(struct d9__shipper *shipper, const char *path, const struct d9__bucket_put *put, const char *text)
+{
+	uint64_t token = D9__SHIPPER_PARALLEL_MAX + shipper->texts++;
+	const struct d9__bucket_answer *answer;
+
+	if (d9__bucket_put_bytes(shipper->bucket, token, put, text))
+		return 0;
+	answer = await_text(shipper, token);
+	if (!answer)
+		return 0;
+	switch (answer->class) {
+	case D9__BUCKET_DONE:
+	case D9__BUCKET_THERE:
+		succeed(shipper, answer);
+		return 1;
+	case D9__BUCKET_REFUSED:
+	case D9__BUCKET_ABSENT:
+		refuse_text(shipper, path, answer);
+		return 0;
+	default:
+		fail_store(shipper, answer);
+		return -EAGAIN;
+	}
+}
+
+/*
+ * Whether the object |text|, about |path|, is in the store.  One that is asked for a time is asked until there is an answer
+ * that counts, as for segments.  A service tries once a look: what does not succeed keeps no segment waiting.
+ */
+static bool put_text(struct d9__shipper *shipper, const char *path, const char *key, const char *text)
 {
 	struct d9__bucket_put put = { .key = key, .type = "application/json", .size = strlen(text), .only_new = true };
 
 	while (!is_over(shipper)) {
-		const struct d9__bucket_answer *answer = NULL;
+		int got = -EAGAIN;
 
-		if (!d9__breaker_allows(&shipper->breaker, now_ns(CLOCK_MONOTONIC), 1)) {
+		if (d9__breaker_allows(&shipper->breaker, now_ns(CLOCK_MONOTONIC), 1))
+			got = try_text(shipper, path, &put, text);
+		else if (shipper->give_up)
 			nanosleep(&(struct timespec) { .tv_nsec = 50000000 }, NULL);
-			continue;
-		}
-		if (d9__bucket_put_bytes(shipper->bucket, D9__SHIPPER_PARALLEL_MAX, &put, text))
-			return false;
-		while (d9__bucket_wait(shipper->bucket, 1000, &answer) == 0 && !is_over(shipper))
-			;
-		if (!answer)
-			return false;
-		if (answer->class == D9__BUCKET_DONE || answer->class == D9__BUCKET_THERE) {
-			succeed(shipper, answer);
-			return true;
-		}
-		fail_store(shipper, answer);
+		if (got != -EAGAIN || !shipper->give_up)
+			return got == 1;
 	}
 	return false;
 }
@@ -438,7 +509,7 @@ static void ship_dump(struct d9__shipper *shipper, const struct d9__ship_process
 	if (err && err != -EAGAIN) {
 		shipper->tell(shipper->context, dump->path, d9_strerror(err));
 		shipper->failed++;
-	} else if (!text || !put_text(shipper, key, text)) { /* -EAGAIN: a segment of it is not stored yet */
+	} else if (!text || !put_text(shipper, dump->path, key, text)) { /* -EAGAIN: a segment of it is not stored yet */
 		shipper->left++;
 	} else {
 		shipper->dumps++;
@@ -462,7 +533,7 @@ static void ship_marker(struct d9__shipper *shipper, int dir, const struct d9__h
 {
 	int err;
 
-	if (!put_text(shipper, marker->key, marker->body)) {
+	if (!put_text(shipper, path, marker->key, marker->body)) {
 		shipper->left++;
 		return;
 	}
@@ -491,20 +562,31 @@ static int ship_hours(struct d9__shipper *shipper, const struct d9__ship_process
 	return err;
 }
 
-int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tree)
+static void ship_dumps(struct d9__shipper *shipper, const struct d9__ship_tree *tree)
 {
-	size_t left = shipper->left;
-	int err = run_batch(shipper, tree, true);
-
-	for (size_t p = 0; !err && p < tree->n; p++)
+	for (size_t p = 0; p < tree->n; p++)
 		for (size_t d = 0; d < tree->processes[p].n_dumps; d++)
 			if (shipper->what.dry_run)
 				show_dump(shipper, &tree->processes[p].dumps[d]);
 			else
 				ship_dump(shipper, &tree->processes[p], &tree->processes[p].dumps[d]);
+}
+
+int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tree)
+{
+	size_t left = shipper->left, told;
+	bool whole;
+	int err = run_batch(shipper, tree, true);
+
+	/* Of hours only segments count. */
+	told = shipper->left;
+	if (!err)
+		ship_dumps(shipper, tree);
+	left += shipper->left - told;
 	if (!err)
 		err = run_batch(shipper, tree, false);
-	for (size_t p = 0; !err && p < tree->n && shipper->left == left && shipper->what.summarise; p++)
+	whole = shipper->left == left && shipper->what.summarise;
+	for (size_t p = 0; !err && p < tree->n && whole; p++)
 		err = ship_hours(shipper, &tree->processes[p]);
 	return err;
 }

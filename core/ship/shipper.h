@@ -9,6 +9,7 @@
 #ifndef D9_SHIP_SHIPPER_H
 #define D9_SHIP_SHIPPER_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,6 +45,8 @@ struct d9__shipper {
 	bool over;		/* no more is begun: the store, the deadline */
 	char told[256];		/* of the store, the latest */
 	char refused_code[64];	/* of the latest refusal, with no success since */
+	char refused_path[PATH_MAX]; /* and what was refused so, which is in refused/ */
+	uint64_t texts;		/* how many were asked for */
 };
 
 /* Ship |tree| once.  0, or -ENOMEM. */

@@ -107,6 +107,21 @@ run t --once --config bad
 equal "status of a file that others may write" $status 2
 says 'others may write to it'
 
+# dump DIR ID
+dump() {
+	cat >"$1/dump.$2.json" <<-END
+		{ "dump_id": "$2", "trigger": "slow", "trigger_time": "2026-11-28T15:19:51.123456789Z",
+		  "state": "closed", "from": "2026-11-28T15:19:21.123456789Z", "to": "2026-11-28T15:20:01.123456789Z", "mode": "continuous",
+		  "complete": true, "segments": [], "segment_count": 0, "bytes": 0, "fired": [], "fired_count": 0, "suppressed_before": 0 }
+	END
+}
+
+# asked TEXT: how the store has answered to what is asked for a key with that text; 0: not yet.
+asked() {
+	node -e 'fetch(process.argv[1] + "/-/log").then((log) => log.json()).then((log) =>
+		console.log(...log.filter(({ key }) => key?.includes(process.argv[2])).map(({ status }) => status ?? 0)))' "$address" "$1"
+}
+
 # ---- read again
 sed '/^once/d' conf >live
 traces t/abcd-2 1
@@ -129,10 +144,25 @@ wait_for served 'live:6: --parallel'
 traces made 1
 mv made/trace.0.bin.zst t/abcd-3/trace.1.bin.zst
 wait_stored 2 '*/of_file_2/*boot=abcd-3/*' 'a mistake in the file has ended it'
+
+# An answer that is late is one to what was asked then, and to nothing that is asked now.
+faults '[{ "kind": "delay", "ms": 1300, "key": "dumps/01ZZ" }, { "kind": "silence", "key": "dumps/01AA", "times": 0 }]'
+dump t/abcd-3 01ZZZZZZZZZZZZZZZZZZZZZZZZ
+until [ "$(asked dumps/01ZZ)" = 0 ]; do
+	kill -0 $pid || fail "it ended: $(cat served)"
+	sleep 0.05
+done
+dump t/abcd-3 01AAAAAAAAAAAAAAAAAAAAAAAA
+kill -HUP $pid
+until [ "$(asked dumps/01ZZ)" = 200 ] && [ "$(asked dumps/01AA)" = 0 ]; do
+	kill -0 $pid || fail "it ended: $(cat served)"
+	sleep 0.05
+done
 kill -TERM $pid
 status=0
 wait $pid || status=$?
 trap 'rm -rf "$work"' EXIT
+[ -e t/abcd-3/dump.01AAAAAAAAAAAAAAAAAAAAAAAA.json ] || fail "it takes another's answer for its own"
 equal "status after SIGTERM" $status 0
 # ---- what would leave, by name, and nothing does
 mkdir -m 700 e e/abcd-1

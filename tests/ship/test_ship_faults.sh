@@ -90,6 +90,31 @@ ship t --once --parallel 1
 equal "status of all refused" $status 1
 left 3
 [ ! -e t/abcd-1/refused ] || fail "a store that refuses all keeps some: $(ls t/abcd-1/refused)"
+
+# Each goes back to its own process, and what was refused for itself before stays where it is.
+traces refused/abcd-1 1
+traces refused/bcde-2 1
+mkdir -m 700 refused/bcde-2/refused
+mv refused/bcde-2/trace.0.bin.zst refused/bcde-2/refused/trace.7.bin.zst
+traces refused/bcde-2 1
+ship refused --once --parallel 1
+equal "status of all refused, of two processes" $status 1
+left 2 refused
+equal "what was refused before" "$(find refused -path '*/refused/*')" refused/bcde-2/refused/trace.7.bin.zst
+
+# What makes room there is in no store: that is written down.
+i=8
+while [ $i -lt 23 ]; do
+	cp refused/bcde-2/refused/trace.7.bin.zst refused/bcde-2/refused/trace.$i.bin.zst
+	i=$((i + 1))
+done
+faults '[{ "kind": "status", "status": 400, "code": "Odd", "key": "boot=bcde-2", "times": 0 }]'
+ship refused --once --parallel 1
+equal "status of a 17th that is refused" $status 1
+equal "what was refused" "$(find refused -path '*/refused/*' | wc -l | tr -d ' ')" 16
+grep -q '^missing 7 ' refused/bcde-2/.shipped || fail "it is gone, and nobody tells: $(cat refused/bcde-2/.shipped)"
+"$dial9" ship refused --status >said
+says '1 missing (7)'
 faults '[]'
 
 # ---- an answer that is lost: the object is there, and is sent again
@@ -147,6 +172,23 @@ printf 'stored 41 1 0 0 0 1 p/k\nstored 42 1 0 0' >gaps/efgh-7/.shipped
 ship gaps --once
 equal "status after a list that was cut" $status 0
 grep -q '^stored 50 ' gaps/efgh-7/.shipped || fail "$(cat gaps/efgh-7/.shipped)"
+
+mkdir -m 700 cut cut/ghij-8
+"$make_trace" hour zstd cut/ghij-8/trace.9.bin.zst ghij-8 0 9 7-8
+printf 'missing 4' >cut/ghij-8/.shipped # -5 1764000000
+ship cut --once
+"$dial9" ship cut --status >said
+says ': 2 missing (7-8), ' '1 stored'
+
+# ---- what could not be written down is not sent
+traces unwritten/abcd-1 1
+mkdir unwritten/abcd-1/.shipped
+before=$(objects)
+ship unwritten --once
+equal "status where the list is no file" $status 1
+says 'unwritten/abcd-1/trace.0.bin.zst: not sent: that it is stored cannot be written to .shipped beside it: '
+left 1 unwritten
+equal "objects where the list is no file" "$(objects)" "$before"
 
 # ---- dumps: segments first, then the manifest, and the one here is called otherwise
 id=01KB5E0Q7W8N2M4T6V9XYZABCD

@@ -98,6 +98,27 @@ flock -n t/.ship true || fail ".ship is locked, and nobody is there"
 equal "lines of the list" "$(sort -u t/abcd-1/.shipped | wc -l | tr -d ' ')" 22
 exec 8>&-
 
+# ---- what goes on being wrong is told once, and keeps nothing else waiting
+mkdir -m 700 w w/abcd-1
+printf 'no trace' >w/abcd-1/trace.7.bin
+cat >w/abcd-1/dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json <<-END
+	{ "dump_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "trigger": "slow", "trigger_time": "2026-11-28T15:19:51.123456789Z",
+	  "state": "closed", "from": "2026-11-28T15:19:21.123456789Z", "to": "2026-11-28T15:20:01.123456789Z", "mode": "continuous",
+	  "complete": true, "segments": [], "segment_count": 0, "bytes": 0, "fired": [], "fired_count": 0, "suppressed_before": 0 }
+END
+faults '[{ "kind": "status", "status": 400, "code": "Odd", "key": "dumps/", "times": 0 }]'
+serve w --every 50ms
+wait_until 'a refused dump is not told' has served 'dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json: the store refuses what is told of it: Odd'
+for k in 0 1 2; do
+	seal w/abcd-1 $k
+	wait_until 'a refused dump keeps segments waiting' is_stored 1 "*boot=abcd-1/*-$k.bin*"
+done
+[ -e w/abcd-1/dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json ] || fail "a refused dump is gone"
+faults '[]'
+wait_until 'a dump is not sent again' is_gone w/abcd-1/dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json
+stop
+equal "lines: $(cat served)" "$(grep -c '^dial9 ship: ' served)" 2
+
 # ---- what dead processes leave
 mkdir -m 700 d
 for boot in aaaa-1 bbbb-2 cccc-3; do
