@@ -319,13 +319,15 @@ static enum d9__outgoing_end make_tables(struct d9__outgoing *out, const struct 
 					 void (*tell)(void *context, const char *path, const char *what), void *context)
 {
 	char text[512], what[576];
+	int err;
 
-	if (!options->stages->tables || options->dry_run ||
-	    !d9__table_objects_make(&out->tables, out->fd, options->prefix, out->key, options->stages, text, sizeof(text)))
+	if (!options->stages->tables || options->dry_run)
 		return D9__OUTGOING_READY;
+	err = d9__table_objects_make(&out->tables, out->fd, options->prefix, out->key, options->stages, text, sizeof(text));
 	snprintf(what, sizeof(what), "stage 'parquet': %s", text);
-	tell(context, out->claim.path, what);
-	return options->stages->on_error == D9__STAGE_ERROR_KEEP ? D9__OUTGOING_FAILED : D9__OUTGOING_READY;
+	if (*text)
+		tell(context, out->claim.path, what);
+	return err && options->stages->on_error == D9__STAGE_ERROR_KEEP ? D9__OUTGOING_FAILED : D9__OUTGOING_READY;
 }
 
 /* What is not packed by gzip is. */

@@ -16,6 +16,7 @@
 
 #include <dial9/error.h>
 
+#include "fleet/segment_tables.h"
 #include "stage/program.h"
 
 #define INCOMING "parquet/v1/incoming"
@@ -97,7 +98,7 @@ static int run(int fd, const char *key, const char *root, const struct d9__stage
 		err = -ETIMEDOUT;
 	if (err)
 		snprintf(why, why_size, "%s", d9_strerror(err));
-	else if (end.status)
+	else if (end.status || *end.said)
 		snprintf(why, why_size, "%s", *end.said ? end.said : "it was ended by a signal");
 	return err ? err : end.status ? -EBADMSG : 0;
 }
@@ -107,9 +108,10 @@ int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *pr
 {
 	const char *temporary = getenv("TMPDIR");
 	char root[256];
-	int err = 0;
+	int err, taken;
 
 	*out = (struct d9__table_objects) { 0 };
+	*why = '\0';
 	snprintf(root, sizeof(root), "%.200s/dial9-tables-XXXXXX", temporary && *temporary ? temporary : "/tmp");
 	if (!mkdtemp(root)) {
 		err = -errno;
@@ -117,12 +119,13 @@ int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *pr
 		return err;
 	}
 	err = run(fd, key, root, stages, why, why_size);
-	if (!err) {
-		err = take_all(root, prefix, out);
-		if (err)
-			snprintf(why, why_size, "%s", d9_strerror(err));
-	} else {
-		take_all(root, prefix, out);
+	taken = take_all(root, prefix, out);
+	/* All of a damaged segment have what could be read. */
+	if (err == -EBADMSG && !taken && out->n == D9__SEGMENT_TABLES)
+		err = 0;
+	if (!err && taken) {
+		err = taken;
+		snprintf(why, why_size, "%s", d9_strerror(err));
 	}
 	if (err)
 		d9__table_objects_release(out);

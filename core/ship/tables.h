@@ -27,8 +27,8 @@ struct d9__table_objects {
 };
 
 /*
- * Make those of the segment |fd|, which is stored as |key| below |prefix|, within the time of |stages|.  0, or -errno with a line in
- * |why| and nothing in |out|.
+ * Make those of the segment |fd|, which is stored as |key| below |prefix|, within the time of |stages|.  0, and a line
+ * in |why| if they do not have all of it; or -errno with a line in |why| and nothing in |out|.
  */
 int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *prefix, const char *key,
 			   const struct d9__stages *stages, char *why, size_t why_size);

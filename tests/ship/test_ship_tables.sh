@@ -56,6 +56,17 @@ says "t/efgh-2/trace.0.bin.zst: stage 'parquet': " 'no clock anchor'
 equal "segments stored" "$(objects '*/version=1/*')" 1
 equal "tables" "$(tables)" ''
 
+# ---- of a damaged segment they have what could be read, and that is told
+rm -r "$stored/p"
+mkdir -m 700 t/ghij-3
+"$make_trace" hour plain t/ghij-3/trace.0.bin ghij-3 0 5 ''
+dd if=/dev/zero of=t/ghij-3/trace.0.bin bs=1 seek=1000 count=30 conv=notrunc 2>/dev/null
+ship t --once --stage parquet
+equal "status" $status 0
+says "t/ghij-3/trace.0.bin: stage 'parquet': " 'unknown frame tag' 'everything before it was used'
+equal "segments stored" "$(objects '*/version=1/*')" 1
+equal "tables" "$(tables | wc -l | tr -d ' ')" 6
+
 # ---- it is the shipper's
 status=0
 "$dial9" process t --stage parquet >said 2>&1 || status=$?
