@@ -405,7 +405,7 @@ static int check_prefix(const char *prefix)
 {
 	if (d9__is_key_prefix(prefix))
 		return 0;
-	return d9__cmd_fail("ship", "--to: a prefix has parts of A-Z a-z 0-9 . _ - =, and 256 bytes at most, not '%s'", prefix);
+	return d9__cmd_fail("ship", "--to: a prefix has parts of A-Z a-z 0-9 . _ - =, none of them . or .., and 256 bytes at most, not '%s'", prefix);
 }
 
 int d9__ship_options_take_to(struct d9__ship_options *options)

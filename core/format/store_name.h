@@ -12,7 +12,7 @@
 /* 3 to 63 of A-Z a-z 0-9 . _ -, beginning with a letter or a digit, and without "..". */
 bool d9__is_bucket_name(const char *text);
 
-/* Parts of A-Z a-z 0-9 . _ - = between single slashes; one may stand behind the last.  "" is none, and fine. */
+/* Parts of A-Z a-z 0-9 . _ - = between single slashes, none of them "." or ".."; one may stand behind the last.  "" is none, and fine. */
 bool d9__is_key_prefix(const char *text);
 
 #endif /* D9_FORMAT_STORE_NAME_H */

@@ -24,7 +24,7 @@ status=0
 "$dial9" ship t --once >said 2>&1 || status=$?
 equal "status without --to" $status 2
 says 'say where to'
-for to in bucket s3:// s3:///p 's3://bucket/a//b' 's3://bucket/a b'; do
+for to in bucket s3:// s3:///p 's3://bucket/a//b' 's3://bucket/a b' s3://bucket/../a s3://bucket/a/. s3://bucket/a/../b; do
 	status=0
 	"$dial9" ship t --once --to "$to" >said 2>&1 || status=$?
 	equal "status of --to $to" $status 2
