@@ -20,7 +20,7 @@
 #define FRESH_S	       30
 #define LATE_S	       180	  /* so much later a segment may be stored than one that began after it */
 #define AHEAD_S	       60	  /* so far before ours may the clock of a host go */
-#define SETTLED_S      HOUR_S	  /* after its end an hour's summary is looked for once more */
+#define SETTLED_S      HOUR_S	  /* after its end an hour's summaries are there, but for those of hosts that could not store */
 #define WINDOW_S       (31 * DAY_S)
 #define USUAL_S	       DAY_S	  /* that is shown if nobody says what */
 #define BEFORE_S       600	  /* so long before a range a segment may begin that reaches into it */
@@ -146,9 +146,12 @@ static bool is_fresh(int64_t listed_s, int64_t now_s)
 	return listed_s && now_s - listed_s < FRESH_S && listed_s <= now_s;
 }
 
+/* A host that could not store for long has its summaries come late: the older an hour, the less likely and the less often asked. */
 static bool is_hour_known(const struct d9__bucket_hour *hour, int64_t now_s)
 {
-	return hour && (is_fresh(hour->listed_s, now_s) || hour->listed_s >= hour->begins_s + HOUR_S + SETTLED_S);
+	int64_t settled_s = hour ? hour->listed_s - hour->begins_s - HOUR_S : 0;
+
+	return hour && (is_fresh(hour->listed_s, now_s) || (settled_s >= SETTLED_S && now_s - hour->listed_s < settled_s));
 }
 
 /* Where a list of |prefix| in [*from_s, to_s) has to begin; false: nowhere. */
@@ -165,6 +168,19 @@ static bool is_needed(const struct d9__bucket_source *source, const char *prefix
 			*from_s = reach->to_s;
 	}
 	return *from_s < to_s;
+}
+
+/* Whether [from_s, to_s) of |prefix| was listed just now: what somebody opens may have been stored late. */
+static bool is_just_listed(const struct d9__bucket_source *source, const char *prefix, int64_t from_s, int64_t to_s)
+{
+	for (size_t i = 0; i < source->n_reaches; i++) {
+		const struct d9__bucket_reach *reach = &source->reaches[i];
+
+		if (!strcmp(reach->prefix, prefix) && reach->from_s <= from_s && reach->asked_s >= to_s - FRESH_S &&
+		    is_fresh(reach->listed_s, d9__bucket_now_s()))
+			return true;
+	}
+	return false;
 }
 
 /* The end of what is known, where |asked_s| was listed just now: a little before that something may still come. */
@@ -225,7 +241,7 @@ static void list_segments(struct d9__bucket_source *source, const char *prefix, 
 
 	to_s = not_later(to_s);
 	reach_name(reach, sizeof(reach), prefix, whole);
-	if (!is_needed(source, reach, &from_s, to_s))
+	if (whole ? is_just_listed(source, reach, from_s, to_s) : !is_needed(source, reach, &from_s, to_s))
 		return;
 	put_minute(minute, from_s);
 	snprintf(after, sizeof(after), "%s%s", time, minute);
@@ -268,6 +284,40 @@ static void take_root(struct d9__bucket_source *source, const char *prefix)
 	grown[source->n_days++] = day_s;
 }
 
+/* Whether segments tell of this hour of |service|, NULL: of all of them: it runs, or has no summary. */
+static bool is_bare(struct d9__bucket_source *source, const char *service, int64_t begins_s)
+{
+	const struct d9__bucket_hour *hour = service ? NULL : hour_at(source, begins_s);
+	bool told = service ? d9__bucket_service_is_told(source, service, begins_s) : hour && hour->n;
+
+	return !told || begins_s + HOUR_S > d9__bucket_now_s();
+}
+
+/* The next hours in [*from_s, end_s) of which segments tell, to |*to_s|; false: there are none. */
+static bool next_bare(struct d9__bucket_source *source, const char *service, int64_t *from_s, int64_t *to_s, int64_t end_s)
+{
+	while (*from_s < end_s && !is_bare(source, service, *from_s))
+		*from_s += HOUR_S;
+	for (*to_s = *from_s; *to_s < end_s && is_bare(source, service, *to_s);)
+		*to_s += HOUR_S;
+	return *from_s < *to_s;
+}
+
+/* |part|, as "service=web/", is one of a day, whose list |chain| was; |prefix|: where its keys are. */
+static void take_service(struct d9__bucket_source *source, const struct d9__chain *chain, const char *prefix, const char *part)
+{
+	size_t skip = strlen("service="), len = strlen(part);
+	char service[D9__STORED_PART];
+
+	if (strncmp(part, "service=", skip) || part[len - 1] != '/' || !d9__stored_part(part + skip, len - skip - 1, service)) {
+		source->n_strange++;
+		return;
+	}
+	d9__bucket_spelling_add(source, service, part + skip, len - skip - 1);
+	for (int64_t from_s = chain->from_s, to_s; next_bare(source, service, &from_s, &to_s, chain->to_s); from_s = to_s)
+		list_segments(source, prefix, "time=", from_s, to_s, false);
+}
+
 /* One of the common prefixes of |chain|, the |i|-th of its page. */
 static void take_prefix(struct d9__bucket_source *source, struct d9__chain *chain, const char *whole, size_t i)
 {
@@ -279,8 +329,8 @@ static void take_prefix(struct d9__bucket_source *source, struct d9__chain *chai
 		source->n_strange++;
 	} else if (chain->kind == D9__CHAIN_ROOT) {
 		take_root(source, prefix);
-	} else if (chain->kind == D9__CHAIN_SERVICES && i < SERVICES_MAX && !strncmp(whole + len, "service=", strlen("service="))) {
-		list_segments(source, prefix, "time=", chain->from_s, chain->to_s, false);
+	} else if (chain->kind == D9__CHAIN_SERVICES && i < SERVICES_MAX) {
+		take_service(source, chain, prefix, whole + len);
 	} else if (chain->kind == D9__CHAIN_MINUTES && i % SAMPLE == 0) {
 		sample = add_chain(source, D9__CHAIN_SEGMENTS, 1, prefix, NULL);
 		if (sample) {
@@ -444,21 +494,11 @@ static void list_dumps(struct d9__bucket_source *source, const struct d9__bucket
 		chain->to_s = INT64_MAX;
 }
 
-/* From the first to the last hour of the wish that is not known. */
-static void list_hours(struct d9__bucket_source *source, const struct d9__bucket_wish *wish)
+static void list_some_hours(struct d9__bucket_source *source, int64_t from_s, int64_t to_s)
 {
-	int64_t now_s = d9__bucket_now_s(), from_s = 0, to_s = 0;
 	struct d9__chain *chain;
 	char after[16];
 
-	for (int64_t at_s = wish->from_s; at_s < wish->to_s; at_s += HOUR_S) {
-		if (is_hour_known(hour_at(source, at_s), now_s))
-			continue;
-		from_s = from_s ? from_s : at_s;
-		to_s = at_s + HOUR_S;
-	}
-	if (!source->has_hours || !to_s)
-		return;
 	put_hour(after, from_s);
 	chain = add_chain(source, D9__CHAIN_HOURS, PAGES_HOURS, "hours/", after);
 	if (chain) {
@@ -467,12 +507,20 @@ static void list_hours(struct d9__bucket_source *source, const struct d9__bucket
 	}
 }
 
-/* Whether segments tell of this hour: it runs, or has no summary. */
-static bool is_bare(struct d9__bucket_source *source, int64_t begins_s)
+/* Hours of the wish that are not known, those beside each other by one list. */
+static void list_hours(struct d9__bucket_source *source, const struct d9__bucket_wish *wish)
 {
-	const struct d9__bucket_hour *hour = hour_at(source, begins_s);
+	int64_t now_s = d9__bucket_now_s(), from_s = wish->from_s;
 
-	return !hour || !hour->n || begins_s + HOUR_S > d9__bucket_now_s();
+	if (!source->has_hours)
+		return;
+	for (int64_t at_s = wish->from_s; at_s <= wish->to_s; at_s += HOUR_S) {
+		if (at_s < wish->to_s && !is_hour_known(hour_at(source, at_s), now_s))
+			continue;
+		if (from_s < at_s)
+			list_some_hours(source, from_s, at_s);
+		from_s = at_s + HOUR_S;
+	}
 }
 
 static bool has_day(const struct d9__bucket_source *source, int64_t day_s)
@@ -483,8 +531,8 @@ static bool has_day(const struct d9__bucket_source *source, int64_t day_s)
 	return false;
 }
 
-/* Segments of [from_s, to_s) of one day, in both layouts. */
-static void list_part_of_day(struct d9__bucket_source *source, int64_t day_s, int64_t from_s, int64_t to_s)
+/* Which services stored something in [from_s, to_s) of a day: of which hours segments have to tell is known of each then. */
+static void list_services(struct d9__bucket_source *source, int64_t day_s, int64_t from_s, int64_t to_s)
 {
 	char prefix[64], date[16];
 	struct d9__chain *chain;
@@ -493,15 +541,25 @@ static void list_part_of_day(struct d9__bucket_source *source, int64_t day_s, in
 	put_date(date, day_s);
 	to_s = not_later(to_s);
 	snprintf(prefix, sizeof(prefix), "version=1/date=%s/", date);
-	if (source->has_segments && is_needed(source, prefix, &begin_s, to_s)) {
-		chain = add_chain(source, D9__CHAIN_SERVICES, 1, prefix, NULL);
-		if (chain) {
-			chain->from_s = from_s;
-			chain->to_s = to_s;
-		}
+	if (!source->has_segments || !is_needed(source, prefix, &begin_s, to_s))
+		return;
+	chain = add_chain(source, D9__CHAIN_SERVICES, 1, prefix, NULL);
+	if (chain) {
+		chain->from_s = from_s;
+		chain->to_s = to_s;
 	}
+}
+
+/* Segments of the older layout, whose keys have the time before the service. */
+static void list_old(struct d9__bucket_source *source, int64_t day_s, int64_t from_s, int64_t end_s)
+{
+	char prefix[16 + 1], date[16];
+
+	if (!has_day(source, day_s))
+		return;
+	put_date(date, day_s);
 	snprintf(prefix, sizeof(prefix), "%s/", date);
-	if (has_day(source, day_s))
+	for (int64_t to_s; next_bare(source, NULL, &from_s, &to_s, end_s); from_s = to_s)
 		list_segments(source, prefix, "", from_s, to_s, false);
 }
 
@@ -513,33 +571,41 @@ static int64_t day_of(int64_t at_s)
 static void list_bare(struct d9__bucket_source *source, const struct d9__bucket_wish *wish)
 {
 	for (int64_t day_s = day_of(wish->from_s); day_s < wish->to_s; day_s += DAY_S) {
-		int64_t from_s = 0, to_s = 0;
+		int64_t from_s = day_s > wish->from_s ? day_s : wish->from_s;
+		int64_t to_s = day_s + DAY_S < wish->to_s ? day_s + DAY_S : wish->to_s;
 
-		for (int64_t at_s = day_s; at_s < day_s + DAY_S; at_s += HOUR_S) {
-			if (at_s < wish->from_s || at_s >= wish->to_s || !is_bare(source, at_s))
-				continue;
-			from_s = from_s ? from_s : at_s;
-			to_s = at_s + HOUR_S;
-		}
-		if (to_s)
-			list_part_of_day(source, day_s, from_s, to_s);
+		list_services(source, day_s, from_s, to_s);
+		list_old(source, day_s, from_s, to_s);
+	}
+}
+
+/* All segments of |service| in [from_s, to_s), however it is spelled. */
+static void list_service(struct d9__bucket_source *source, const char *service, const char *date, int64_t from_s, int64_t to_s)
+{
+	const char *spelled = service;
+
+	for (size_t at = 0; spelled; spelled = d9__bucket_spelling_next(source, service, &at)) {
+		char prefix[D9__BUCKET_KEY_MAX];
+
+		if (at && !strcmp(spelled, service))
+			continue;
+		if (snprintf(prefix, sizeof(prefix), "version=1/date=%s/service=%s/", date, spelled) < (int)sizeof(prefix))
+			list_segments(source, prefix, "time=", from_s, to_s, true);
 	}
 }
 
 /* All segments of the services that somebody opens. */
 static void list_whole(struct d9__bucket_source *source, const struct d9__bucket_wish *wish)
 {
-	char prefix[D9__STORED_PART + 64], date[16];
+	char prefix[32], date[16];
 
 	for (int64_t day_s = day_of(wish->whole_s); wish->segments && day_s < wish->to_s; day_s += DAY_S) {
 		int64_t from_s = wish->whole_s > day_s ? wish->whole_s : day_s;
 		int64_t to_s = wish->to_s < day_s + DAY_S ? wish->to_s : day_s + DAY_S;
 
 		put_date(date, day_s);
-		for (size_t i = 0; source->has_segments && i < wish->n_services; i++) {
-			snprintf(prefix, sizeof(prefix), "version=1/date=%s/service=%s/", date, wish->services[i]);
-			list_segments(source, prefix, "time=", from_s, to_s, true);
-		}
+		for (size_t i = 0; source->has_segments && i < wish->n_services; i++)
+			list_service(source, wish->services[i], date, from_s, to_s);
 		snprintf(prefix, sizeof(prefix), "%s/", date);
 		if (has_day(source, day_s) && wish->n_services)
 			list_segments(source, prefix, "", from_s, to_s, true);

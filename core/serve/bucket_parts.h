@@ -86,6 +86,9 @@ struct d9__bucket_hour {
 	uint64_t n;		    /* summaries */
 };
 
+/* A service as keys spell it. */
+struct d9__bucket_spelling;
+
 struct d9__bucket_wish {
 	int64_t from_s, to_s; /* whole hours */
 	int64_t whole_s;      /* from when on segments are wanted */
@@ -132,6 +135,9 @@ struct d9__bucket_source {
 	size_t n_days;
 	struct d9__bucket_hour *hours;
 	size_t n_hours;
+	struct d9__table told; /* services on days, by what they are; owned */
+	struct d9__bucket_spelling *spellings;
+	size_t n_spellings;
 	struct d9__bucket_reach *reaches;
 	size_t n_reaches;
 	struct d9__bucket_dump *dumps;
@@ -179,6 +185,21 @@ void d9__bucket_look(void *context, const struct d9__source_scope *scope, d9__so
 void d9__bucket_pump_lists(struct d9__bucket_source *source);
 void d9__bucket_end_lists(struct d9__bucket_source *source);
 void d9__bucket_free_lists(struct d9__bucket_source *source);
+
+/* ---- bucket_services.c ---- */
+
+/* There is |hour|, a summary. */
+void d9__bucket_service_told(struct d9__bucket_source *source, const struct d9__stored_key *hour);
+
+/* Whether there is a summary of an hour of |service|, of any of its processes. */
+bool d9__bucket_service_is_told(const struct d9__bucket_source *source, const char *service, int64_t begins_s);
+
+/* Keys of |service| have the |len| bytes at |raw| in their place. */
+void d9__bucket_spelling_add(struct d9__bucket_source *source, const char *service, const char *raw, size_t len);
+
+/* What keys of |service| have, one after another: start with 0 at |*at|.  NULL: no more. */
+const char *d9__bucket_spelling_next(const struct d9__bucket_source *source, const char *service, size_t *at);
+void d9__bucket_free_services(struct d9__bucket_source *source);
 
 /* ---- bucket_fetch.c ---- */
 

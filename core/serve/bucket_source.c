@@ -317,6 +317,8 @@ struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, co
 	item->object_bytes = bytes;
 	item->modified_s = modified_s;
 	set_facts(item);
+	if (parsed.kind == D9__STORED_HOUR)
+		d9__bucket_service_told(source, &parsed);
 	source->items[source->n++] = item;
 	source->sorted = false;
 	source->version++;
@@ -486,6 +488,7 @@ static void free_bucket(void *context)
 
 	end(source);
 	d9__bucket_free_lists(source);
+	d9__bucket_free_services(source);
 	d9__bucket_free_dumps(source);
 	if (source->readable)
 		event_free(source->readable);

@@ -87,6 +87,11 @@ static bool take_number(const char **at, uint64_t *out)
 	return true;
 }
 
+bool d9__stored_part(const char *text, size_t len, char out[D9__STORED_PART])
+{
+	return take_text(text, text + len, out);
+}
+
 bool d9__stored_date(const char *text, int64_t *out)
 {
 	unsigned year, month, day;

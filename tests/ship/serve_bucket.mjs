@@ -64,6 +64,26 @@ test("segments in the original's layout are read, too", async () => {
 	assert.deepEqual(names(await server.map()), ["echo-server/web-1/boot-1/1795255260-0.bin.gz", "echo-server/web-2/boot-1/1795262400-0.bin.gz"]);
 });
 
+test("a service whose name the original has escaped is shown, and opens where it is too large to be listed", async () => {
+	const place = await store(), segment = storedSegment({ prefix: "", service: "shop%2Fcart", after: 180 });
+	const others = Array.from({ length: 3001 }, (_, i) => ({ key: segmentKey({ prefix: "", service: "shop%2Fcart", host: `web-${i + 2}`, after: i < 3000 ? 0 : 60 }), text: "x" }));
+	await place.plant([segment, ...others, storedSegment({ prefix: "", service: "z\u00fcrich%3D", after: 60 }), { key: "smoke-test/2026-11-21/x", text: "x" }]);
+	const server = await serve(place), map = await server.map(), name = "shop_cart/web-1/boot-1/1795255380-0.bin";
+	assert.deepEqual([...new Set(map.segments.map(({ service }) => service))], ["shop_cart", "z__rich_"]);
+	assert.ok(map.place.sampled && !names(map).includes(name));
+	for (const of of [server, await serve(place)]) {
+		const { segments: [one] } = await of.json(`api/segments?trace=segment/${encodeURIComponent(name)}`);
+		assert.deepEqual(Buffer.from(await (await of.get(one.url)).arrayBuffer()), Buffer.from(segment.bytes));
+	}
+});
+
+test("a service that stores no summaries is shown beside one that does", async () => {
+	const place = await store(), { segments, parts } = hostWithHour();
+	await place.plant([...segments, { key: hourKey(), text: JSON.stringify(hourSummary(parts)) }, storedSegment({ service: "raw", host: "web-9", after: 60 })]);
+	const server = await serve(place, { args: ["--prefix", "p"] });
+	assert.deepEqual((await server.map()).segments.map(({ service, kind }) => [service, kind ?? "segment"]), [["echo-server", "hour"], ["raw", "segment"]]);
+});
+
 test("an hour costs no object until somebody wants to know more, and then one", async () => {
 	const place = await store(), { segments, parts } = hostWithHour();
 	const key = hourKey({ worst: "182", missing: 2 });
@@ -134,7 +154,10 @@ test("keys that are made to harm are left out, and no part of one becomes a path
 		"p/hours/2026-11-21/10/echo-server/web-1/b.-1.0.-.0", "p/hours/2026-11-21/10/echo-server/web-1/b.1.2.3", "p/hours/2026-11-21/10/<script>/x\u0001y/b.1.2.-.0",
 		"p/hours/2026-11-21/10/echo-server/web-1/b.999999999999999999.999999999999999999.999999999999999999.999999999999999999", "p/dumps/../../x.json", "p/dumps/.json", "p/version=1/x"];
 	await place.plant(odd.map((key) => ({ key, text: "x" })));
-	const server = await serve(place, { args: ["--prefix", "p"] }), map = await server.map();
+	const server = await serve(place, { args: ["--prefix", "p"] });
+	await server.map();
+	await server.json(`api/segments?${HOST}`);
+	const map = await server.map();
 	for (const segment of map.segments) assert.match(segment.name, /^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/);
 	assert.deepEqual(names(map).filter((name) => /(^|\/)\.\.?(\/|$)/.test(name)), []);
 	assert.ok(map.place.strange >= 5, `${map.place.strange} are told`);
