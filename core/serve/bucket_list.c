@@ -427,7 +427,7 @@ static void finish_chain(struct d9__bucket_source *source, struct d9__chain *cha
 static void take_page(struct d9__bucket_source *source, void *of, const struct d9__bucket_answer *answer)
 {
 	struct d9__chain *chain = of;
-	bool wanted = true;
+	bool wanted = true, again;
 
 	source->listing--;
 	chain->asked = false;
@@ -440,10 +440,12 @@ static void take_page(struct d9__bucket_source *source, void *of, const struct d
 		take_prefix(source, chain, answer->prefixes[i], i);
 	for (size_t i = 0; i < answer->n_keys && wanted; i++)
 		wanted = is_delimited(chain) || take_key(source, chain, &answer->keys[i]);
+	/* A store that names the page that it has just given would do so for ever. */
+	again = answer->more && chain->more && !strcmp(answer->more, chain->more);
 	free(chain->more);
 	chain->more = answer->more && wanted ? strdup(answer->more) : NULL;
 	chain->pages++;
-	if (!chain->more || chain->pages >= chain->pages_max)
+	if (!chain->more || again || chain->pages >= chain->pages_max)
 		finish_chain(source, chain, chain->more != NULL);
 }
 

@@ -177,9 +177,22 @@ static const char *advice(const struct d9__bucket_answer *answer)
 	return NULL;
 }
 
+/* What happened, for people: not every store says more than a number. */
+static void tell_error(struct d9__bucket_source *source, const struct d9__bucket_answer *answer)
+{
+	const char *told = advice(answer), *url = d9__bucket_url(source->bucket);
+
+	if (told)
+		snprintf(source->error, sizeof(source->error), "%s: %s; it answers: %s", url, told, answer->code);
+	else if (*answer->message && *answer->message != ';')
+		snprintf(source->error, sizeof(source->error), "%s: %s", url, answer->message);
+	else /* its advice alone, if that */
+		snprintf(source->error, sizeof(source->error), "%s: it answers %u%s%s%s", url, answer->status, *answer->code ? " " : "",
+			 answer->code, answer->message);
+}
+
 bool d9__bucket_is_good(struct d9__bucket_source *source, const struct d9__bucket_answer *answer)
 {
-	const char *told = advice(answer);
 	int64_t rest_s = REST_S;
 
 	if (answer->class == D9__BUCKET_DONE) {
@@ -193,8 +206,7 @@ bool d9__bucket_is_good(struct d9__bucket_source *source, const struct d9__bucke
 	source->failures++;
 	source->refused = answer->class != D9__BUCKET_RETRY;
 	source->rest_until_s = d9__bucket_now_s() + (rest_s < REST_MAX_S ? rest_s : REST_MAX_S);
-	snprintf(source->error, sizeof(source->error), "%s: %s%s%s", d9__bucket_url(source->bucket), told ? told : answer->message,
-		 told ? "; it answers: " : "", told ? answer->code : "");
+	tell_error(source, answer);
 	return false;
 }
 
@@ -225,6 +237,9 @@ static void set_facts(struct d9__bucket_item *item)
 		to_ms = from_ms + USUAL_MS;
 		if (stored_ms < to_ms)
 			to_ms = stored_ms > from_ms ? stored_ms : from_ms;
+	} else if (stored_ms > from_ms && stored_ms < to_ms) {
+		/* A summary that a process has left in the middle of an hour tells of nothing later. */
+		to_ms = stored_ms;
 	}
 	item->facts = (struct d9__source_facts) { .service = parsed->service, .host = parsed->instance, .process = item->process,
 						  .from_ms = from_ms, .to_ms = to_ms, .segments = parsed->segments,
@@ -448,6 +463,7 @@ static void tell(void *context, struct d9__json *json)
 	const struct d9__bucket_source *source = context;
 
 	d9__json_open(json, "place", '{');
+	d9__json_string(json, "name", source->name);
 	d9__json_string(json, "url", d9__bucket_url(source->bucket));
 	d9__json_text(json, "prefix", source->prefix, strlen(source->prefix) - (*source->prefix != '\0'));
 	d9__json_string(json, "error", *source->error ? source->error : NULL);

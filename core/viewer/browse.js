@@ -339,7 +339,7 @@ export function browseChanged() {
 	if (browse.columns) {
 		const [from, to] = [browse.columns.from, browse.columns.from + browse.columns.n * browse.columns.length];
 		byId('service').textContent = showName(browse.service ?? '', 60);
-		byId('shown').textContent = browse.archive.place && !browse.rows.length ? browse.archive.listing ? 'Listing …' : 'Nothing is stored in this time' : `${browse.rows.length} recording${browse.rows.length === 1 ? '' : 's'}, ${showMoment(from, browse.columns.length, browse.clock, true)} to ${showMoment(to, browse.columns.length, browse.clock)}`;
+		byId('shown').textContent = browse.archive.place && !browse.rows.length ? wordsOfNothing(browse.archive) : `${browse.rows.length} recording${browse.rows.length === 1 ? '' : 's'}, ${showMoment(from, browse.columns.length, browse.clock, true)} to ${showMoment(to, browse.columns.length, browse.clock)}`;
 		showChosen();
 		sayCell();
 		TABS[browse.tab][1](byId('below'));
@@ -366,12 +366,25 @@ function settleService() {
 	else browseChanged();
 }
 
+/** A bucket is called by its name before anything of it is listed. */
+async function learnName() {
+	const { place } = browse.archive;
+	browse.name = place ? place.name : (await (await fetch('api/segments')).json()).name;
+	document.title = `${browse.name} - dial9`;
+}
+
+/** Why there is no row. */
+function wordsOfNothing({ listing, place }) {
+	return listing ? 'Listing …' : place.error ? 'Not known: the store does not answer' : 'Nothing is stored in this time';
+}
+
 async function refreshBrowse() {
 	const { archive } = browse;
 	let changed = false;
 	archive.range = lookRange(browse.look);
 	try {
 		changed = await archive.refresh();
+		if (!browse.name) await learnName();
 		byId('message').hidden = true;
 	} catch (error) {
 		byId('message').replaceChildren(element('p', { class: 'strong' }, 'The server does not answer.'), element('p', {}, showName(error.message, 300)),
@@ -469,8 +482,6 @@ async function startBrowse() {
 		takeFragment();
 		settleService();
 	});
-	browse.name = (await (await fetch('api/segments')).json()).name;
-	document.title = `${browse.name} - dial9`;
 	refreshBrowse();
 }
 

@@ -65,7 +65,7 @@ export function showDumps(place, clock) {
 
 /** The rows of the panel about the place. */
 export function placeFacts(place) {
-	return [['bucket', showName(`${place.url}${place.prefix ? `/${place.prefix}` : ''}`, 80)], ['asked', `${showCount(place.lists)} lists, ${showCount(place.gets)} objects`]];
+	return [['bucket', showName(`${place.url}${place.prefix ? `/${place.prefix}` : ''}`, 80)], ['asked', `${showCount(place.lists)} list${place.lists === 1 ? '' : 's'}, ${showCount(place.gets)} object${place.gets === 1 ? '' : 's'}`]];
 }
 
 function rangeQuery(processes, from, to) {

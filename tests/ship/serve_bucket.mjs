@@ -3,6 +3,8 @@
 
 import { after, test } from "node:test";
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 
 import { BEGAN_MS, HOUR_MS, SECRET, WORK, environment, hourKey, hourSummary, oldKey, refuse, segmentKey, serveBucket, settled, startStore, storedSegment, summaryOf } from "./bucket.mjs";
@@ -91,6 +93,7 @@ test("an hour costs no object until somebody wants to know more, and then one", 
 	const server = await serve(place, { args: ["--prefix", "p"] }), map = await server.map();
 	assert.deepEqual(map.segments.map(({ kind, name, bytes, missing, segments: n, longest_ns: longest }) => [kind, name, bytes, missing, n, longest]),
 		[["hour", "echo-server/web-1/boot-1/2026-11-21T10.hour", 12000, 2, 3, 182000000]], "the segments of the hour are in it");
+	assert.equal(map.segments[0].to_ms, BEGAN_MS + HOUR_MS - 1);
 	const table = await settled(() => server.json(`api/callbacks?${HOST}`), ({ coverage }) => coverage.read === 1);
 	assert.deepEqual(table.callbacks.map(({ name, longest_ns: longest, segment }) => [name, longest, segment]),
 		[["flush_log", 182000000, "echo-server/web-1/boot-1/1795255270-1.bin"], ["on_read", 50000, "echo-server/web-1/boot-1/1795255260-0.bin"]]);
@@ -115,6 +118,7 @@ test("of the hour that runs nothing counts twice: a process that has ended left 
 	const server = await serve(place, { args: ["--prefix", "p"] }), map = await server.map(hour - HOUR_MS, hour + HOUR_MS);
 	if (Date.now() >= hour + HOUR_MS) return; // it is over: its summaries count
 	assert.deepEqual(kinds(map, "ended"), ["hour"]);
+	assert.ok(map.segments.find(({ host }) => host === "ended").to_ms <= Date.now(), "it tells of nothing that is still to come");
 	assert.deepEqual(kinds(map, "not-all-told"), ["segment", "segment", "segment"], "these are more than the summary has");
 	assert.deepEqual(kinds(map, "not-all-listed"), ["hour"], "one minute in ten may be all that is listed");
 	const opened = await server.json(`api/segments?process=${encodeURIComponent("echo-server/ended")}&from_ms=${hour}&to_ms=${hour + HOUR_MS}`);
@@ -231,6 +235,28 @@ test("a process that lists and fetches and is killed is started again", async ()
 	assert.equal((await waiting).status, 502);
 	assert.match((await server.json(`api/map?${WHOLE}`)).place.error, /dial9-store was ended by signal 9/);
 	await settled(() => server.get(one.url), ({ status }) => status === 200);
+});
+
+test("a store that says no more than a number is told by that", async () => {
+	const place = await store();
+	await place.plant([storedSegment({ after: 60 })]);
+	const server = await serve(place, { args: ["--prefix", "p"] });
+	await place.faults([{ kind: "status", status: 500, code: "InternalError", message: "", times: 0 }]);
+	const { place: { error } } = await settled(() => server.json(`api/map?${WHOLE}`), (map) => map.place.error !== null);
+	assert.match(error, /^http:\S+: it answers 500 InternalError$/);
+});
+
+test("a list that names the page that it has just given is given up", async () => {
+	const asked = [], liar = createServer((request, response) => {
+		asked.push(request.url);
+		response.end(`<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>AAAA</NextContinuationToken>${/hours/.test(decodeURIComponent(request.url)) ? `<Contents><Key>${hourKey({ prefix: "" })}</Key><LastModified>2026-11-21T10:00:00.000Z</LastModified><ETag>"x"</ETag><Size>3</Size></Contents>` : "<CommonPrefixes><Prefix>hours/</Prefix></CommonPrefixes>"}</ListBucketResult>`);
+	});
+	liar.listen(0, "127.0.0.1");
+	await once(liar, "listening");
+	running.push({ stop: () => liar.close() });
+	const map = await (await serve({ address: `http://127.0.0.1:${liar.address().port}` })).map();
+	assert.deepEqual([names(map), map.place.truncated], [["echo-server/web-1/boot-1/2026-11-21T10.hour"], true]);
+	assert.ok(asked.length < 20, `${asked.length} requests`);
 });
 
 test("a list that never ends is given up", async () => {

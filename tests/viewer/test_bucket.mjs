@@ -140,6 +140,26 @@ for (const width of [500, 900, 1280])
 		assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 	});
 
+test('a page of a store that is not there yet says so, and shows it as soon as it is', async () => {
+	const gone = await startStore();
+	await gone.stop();
+	const early = await serveBucket(gone, { args: ['--prefix', 'p'] });
+	let late;
+	try {
+		await visit(`${early.url}#${LOOK}`);
+		await eventually(() => text('#notice'), /The store: .*127\.0\.0\.1/);
+		await eventually(() => text('#shown'), /Not known: the store does not answer/);
+		assert.match(await text('#facts'), /bucket\/p/);
+		late = await startStore('--port', new URL(gone.address).port);
+		await late.plant([storedSegment({ after: 60 })]);
+		await eventually(() => text('#services'), /echo-server/);
+		assert.equal(await page.$eval('#notice', (box) => box.hidden), true);
+	} finally {
+		await early.stop();
+		await late?.stop();
+	}
+});
+
 test('a store that does not answer is told, and the map stays', async () => {
 	await openBucket();
 	await store.faults([{ kind: 'status', status: 403, code: 'AccessDenied', times: 0 }]);
