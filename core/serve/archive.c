@@ -15,6 +15,7 @@
 #include "serve/text_hash.h"
 
 /* One process for the loop, one for the machine's other users. */
+#define SENSELESS "its summary cannot be read"
 #define READERS_MAX 2
 
 /* Of a place far away; the network waits, not the machine. */
@@ -80,7 +81,7 @@ static char *read_summary(const struct d9__source *source, const char *name, siz
 /* It was fetched, and is read as what anybody could have written. */
 static void take_hour(struct d9__archive_entry *entry)
 {
-	struct d9__child_answer answer = { .why = "its summary cannot be read" };
+	struct d9__child_answer answer = { .why = SENSELESS };
 
 	entry->reading = entry->identity;
 	answer.out = read_summary(entry->archive->source, entry->name, &answer.len);
@@ -169,6 +170,19 @@ static void start_some(struct d9__archive *archive)
 	}
 }
 
+/* |why| without the place at which |entry| was fetched, by which nobody knows it. */
+static const char *without_place(const struct d9__archive_entry *entry, const char *why)
+{
+	const struct d9__source *source = entry->archive->source;
+	char *path = entry->facts ? source->path(source->context, entry->name) : NULL;
+	size_t len = path ? strlen(path) : 0;
+
+	if (len && !strncmp(why, path, len) && !strncmp(why + len, ": ", 2))
+		why += len + 2;
+	free(path);
+	return why;
+}
+
 static void take_answer(struct d9__archive_entry *entry, const struct d9__child_answer *answer)
 {
 	struct d9__archived *said;
@@ -177,7 +191,7 @@ static void take_answer(struct d9__archive_entry *entry, const struct d9__child_
 			      : -EBADMSG;
 
 	if (err) {
-		set_failed(entry, answer->out ? strerror(-err) : answer->why);
+		set_failed(entry, !answer->out ? without_place(entry, answer->why) : err == -EBADMSG ? SENSELESS : strerror(-err));
 		return;
 	}
 	d9__archived_free(entry->said);

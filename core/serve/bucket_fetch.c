@@ -31,12 +31,25 @@ static void place_of(const struct d9__bucket_source *source, const struct d9__bu
 	free(what);
 }
 
+static bool is_of_size(int fd, uint64_t bytes)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (uint64_t)st.st_size == bytes;
+}
+
 static int open_item(const struct d9__bucket_source *source, const struct d9__bucket_item *item)
 {
 	char name[D9__FETCHED_NAME];
+	int fd;
 
 	place_of(source, item, name);
-	return d9__fetched_open(source->fetched, name);
+	fd = d9__fetched_open(source->fetched, name);
+	if (fd < 0 || is_of_size(fd, item->object_bytes))
+		return fd;
+	/* A machine that went down may leave less of a file than was written. */
+	close(fd);
+	return -ENOENT;
 }
 
 int d9__bucket_open(void *context, const char *name)
@@ -76,14 +89,6 @@ static void end_fetch(struct d9__bucket_source *source, struct d9__bucket_fetch 
 	free(fetch);
 }
 
-/* Whether what has come is as long as the list had it. */
-static bool is_whole(const struct d9__bucket_fetch *fetch)
-{
-	struct stat st;
-
-	return !fstat(fetch->fd, &st) && (uint64_t)st.st_size == fetch->item->object_bytes;
-}
-
 static void take_object(struct d9__bucket_source *source, void *of, const struct d9__bucket_answer *answer)
 {
 	struct d9__bucket_fetch *fetch = of;
@@ -91,6 +96,11 @@ static void take_object(struct d9__bucket_source *source, void *of, const struct
 	int err;
 
 	source->fetching--;
+	if (answer->class == D9__BUCKET_REFUSED && !answer->status) {
+		snprintf(why, sizeof(why), "it cannot be kept here: %s", answer->message);
+		end_fetch(source, fetch, why);
+		return;
+	}
 	/* Nothing is wrong with the others. */
 	if (answer->class == D9__BUCKET_ABSENT || answer->class == D9__BUCKET_REFUSED) {
 		end_fetch(source, fetch, answer->class == D9__BUCKET_ABSENT ? "it is not in the bucket any more" : answer->message);
@@ -100,7 +110,7 @@ static void take_object(struct d9__bucket_source *source, void *of, const struct
 		end_fetch(source, fetch, source->error);
 		return;
 	}
-	if (!is_whole(fetch)) {
+	if (!is_of_size(fetch->fd, fetch->item->object_bytes)) {
 		end_fetch(source, fetch, "it is not as long as the bucket's list says");
 		return;
 	}
@@ -127,7 +137,8 @@ static bool start_fetch(struct d9__bucket_source *source, struct d9__bucket_fetc
 	source->fetching++;
 	source->n_gets++;
 	d9__bucket_requested(source, request,
-			     d9__bucket_get(source->bucket, request->token, fetch->item->key, 0, fetch->item->object_bytes, fetch->fd));
+			     /* One byte more than the list had: what has become longer meanwhile is not taken for what it was. */
+			     d9__bucket_get(source->bucket, request->token, fetch->item->key, 0, fetch->item->object_bytes + 1, fetch->fd));
 	return true;
 }
 

@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync } from "node:fs";
 
 import { BEGAN_MS, HOUR_MS, SECRET, WORK, environment, hourKey, hourSummary, oldKey, refuse, segmentKey, serveBucket, settled, startStore, storedSegment, summaryOf } from "./bucket.mjs";
 
@@ -235,6 +235,22 @@ test("a process that lists and fetches and is killed is started again", async ()
 	assert.equal((await waiting).status, 502);
 	assert.match((await server.json(`api/map?${WHOLE}`)).place.error, /dial9-store was ended by signal 9/);
 	await settled(() => server.get(one.url), ({ status }) => status === 200);
+});
+
+test("what is fetched is what the list said, also where a file of it was cut or the object replaced", async () => {
+	const place = await store(), segment = storedSegment({ after: 60 }), other = storedSegment({ after: 70, index: 1 });
+	await place.plant([segment, other, { key: segmentKey({ host: "web-2", after: 60 }), text: "no trace" }, { key: hourKey({ host: "web-3" }), text: "hello" }]);
+	const server = await serve(place, { args: ["--prefix", "p"] }), { segments: [one, two] } = await server.json(`api/segments?${HOST}`);
+	assert.equal((await server.get(one.url)).status, 200);
+	truncateSync(`${cacheOf(server)}/${readdirSync(cacheOf(server))[0]}`, 10);
+	assert.deepEqual(Buffer.from(await (await server.get(one.url)).arrayBuffer()), Buffer.from(segment.bytes), "it is fetched again");
+	await place.plant([{ ...other, bytes: Buffer.concat([other.bytes, Buffer.from("more")]) }]);
+	const answer = await server.get(two.url);
+	assert.deepEqual([answer.status, await answer.text()], [502, "it is not as long as the bucket's list says"]);
+	await server.map();
+	await settled(() => server.json(`api/callbacks?${WHOLE}`), ({ coverage }) => coverage.waiting === 0);
+	assert.deepEqual((await server.map()).segments.flatMap(({ host, why }) => (why ? [[host, why.split(";")[0]]] : [])).filter(([host]) => host !== "web-1"),
+		[["web-2", "offset 0: this is not a TRC stream"], ["web-3", "its summary cannot be read"]]);
 });
 
 test("a store that says no more than a number is told by that", async () => {
