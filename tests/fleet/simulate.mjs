@@ -6,14 +6,14 @@
 // RECORDED/web and RECORDED/slow hold the tables of a service's segment, and of one whose callback sleeps.  Below STORE each host gets
 // rows for each MINUTES-th minute of 2026-11-20, with its own host, boot id and times: compacted, but those of 10 o'clock, which are
 // incoming, a file for each SEGMENT minutes.
-// The four have the slow callback's calls, samples and stacks as those of `hello` from 10 to 12 o'clock.
+// web-002 has lost 7 events at midnight.  The four have the slow callback's calls, samples and stacks as those of `hello` from 10 to 12 o'clock.
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { open } from './duckdb.mjs';
 
 export const DATE = '2026-11-20', FAULTY = 4;
-const INCOMING_HOUR = 10;
+const INCOMING_HOUR = 10, LOSSY = 2;
 const hosts = `(select h, printf('web-%03d', h) as host, printf('boot-%03d', h) as boot_id,
 	case when h % 3 = 0 or h < 8 then 'web' when h % 3 = 1 then 'api' else 'mail' end as service, h % 2 = 1 and h < ${2 * FAULTY} as faulty from range(HOSTS) t(h))`;
 
@@ -22,7 +22,7 @@ const WHO = 'h.host, h.boot_id, m.minute, m.hour';
 const TABLES = {
 	callbacks: {
 		all: `select ${WHO}, b.callback, b.site, b.polls, (b.busy_ns * j)::bigint as busy_ns, (b.max_ns * j)::bigint as max_ns,
-			0::bigint as lost, b.hist, '${DATE}' as date, h.service from m, h, web_callbacks b,
+			case when h.h = ${LOSSY} and m.number = 0 and b.callback = 'hello' then 7 else 0 end::bigint as lost, b.hist, '${DATE}' as date, h.service from m, h, web_callbacks b,
 			lateral (select 0.7 + (hash(h.host, b.callback, m.minute) % 1000) / 1666 as j) where not (m.faulty and h.faulty and b.callback = 'hello')`,
 		faulty: `select ${WHO}, 'hello' as callback, b.site, 30 * s.polls as polls, (30 * s.busy_ns)::bigint as busy_ns, s.max_ns, 0::bigint as lost,
 			(select string_agg(split_part(kv, ':', 1) || ':' || 30 * split_part(kv, ':', 2)::int, ',') from (select unnest(string_split(s.hist, ',')) as kv)) as hist,
