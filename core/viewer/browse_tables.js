@@ -47,7 +47,7 @@ function stateOf(segment) {
 		const said = finding.brief ? [element('span', { class: 'code' }, showName(finding.name)), ` ${showName(finding.brief)}`] : [showName(finding.message, 200)];
 		return element('td', { class: 'wide' }, element('i', { class: 'triangle', 'aria-hidden': 'true' }), ...said);
 	}
-	if (segment.kind === 'hour') return element('td', { class: segment.missing ? 'wide' : 'wide faint' }, `an hour of ${showCount(segment.segments)} segments${segment.missing ? `, ${showCount(segment.missing)} missing` : ''}`);
+	if (segment.kind === 'hour') return element('td', { class: segment.missing ? 'wide' : 'wide faint' }, `an hour of ${showCount(segment.segments)} segment${segment.segments === 1 ? '' : 's'}${segment.missing ? `, ${showCount(segment.missing)} missing` : ''}`);
 	if (segment.state === 'listed') return element('td', { class: 'wide faint' }, 'not read');
 	if (segment.active) return element('td', { class: 'wide' }, 'still being written');
 	return segment.truncated ? element('td', { class: 'wide' }, 'not closed properly') : element('td', { class: 'wide faint' }, 'none');

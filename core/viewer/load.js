@@ -90,6 +90,11 @@ export async function fetchReport(query) {
 	return parseWideJson(text);
 }
 
+/** Of a bucket: no other file would help. */
+function farError(text) {
+	return Object.assign(new Error(text), { far: true });
+}
+
 /**
  * What the server has: {model, reported}, a Model as soon as the events are there, and a promise that is
  * kept when it has its findings.  |told|(text, share) hears how it goes.
@@ -97,14 +102,14 @@ export async function fetchReport(query) {
  */
 export async function loadServed(told, loadLive) {
 	const response = await fetch(`api/segments${location.search}`), text = await response.text();
-	if (!response.ok) throw new Error(text);
+	if (!response.ok) throw response.status === 502 ? farError(text) : new Error(text);
 	const listing = JSON.parse(text);
 	if (listing.live && !new URLSearchParams(location.search).has('trace')) return loadLive(text, told);
-	const asked = askedSegments(listing.segments), report = fetchReport(listing.far || asked.length < listing.segments.length ? location.search : '');
+	const asked = askedSegments(listing.segments), chosen = newest(asked);
+	if (!chosen.length) throw listing.far ? farError('nothing that was chosen is stored any more') : new Error('there is no segment that a page could hold');
+	const report = fetchReport(listing.far || asked.length < listing.segments.length ? location.search : '');
 	// It is awaited below; a failure before that is not unhandled.
 	report.catch(() => {});
-	const chosen = newest(asked);
-	if (!chosen.length) throw new Error('there is no segment that a page could hold');
 	const traces = await readSources(chosen.map((source) => ({ ...source, url: new URL(source.url, document.baseURI).href })), told);
 	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: asked.length, served: true, room: STORED_MAX });
 	const reported = report.then((found) => model.takeReport(found)).catch((error) => model.reportFailed(String(error.message ?? error)));

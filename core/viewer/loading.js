@@ -45,9 +45,10 @@ export function showProgress(text, share, preview) {
 }
 
 /** In words, with what can be done. */
-function adviceOf({ message }) {
+function adviceOf({ message, far }) {
 	if (/^cancelled$/.test(message)) return ['Loading was cancelled.', 'Open another trace, or reload the page to begin again.'];
 	if (/Failed to fetch|NetworkError|network error/i.test(message)) return ['The server does not answer.', 'Is `dial9 serve` still running?  A new one has a new address.'];
+	if (far) return ['The store does not give it.', `${showName(message, 400)}.  Reload the page to ask again; the map, one page back, shows what is known of it.`];
 	if (/version \d+, only/.test(message)) return ['A newer dial9 wrote this trace.', showName(message, 400)];
 	if (/memory|allocation/i.test(message)) return ['The trace does not fit into the page.', 'Give it fewer segments, or save a range of it; `dial9 report` reads all of it.'];
 	return ['The trace cannot be shown.', `${showName(message, 400)}.  A trace is a file that dial9 has written, trace.*.bin*: drop one here, or run \`dial9 serve DIR\`.`];

@@ -140,6 +140,11 @@ for (const width of [500, 900, 1280])
 		assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 	});
 
+test('what the bucket does not hold any more is told as that', async () => {
+	await visit(`${server.url}?process=echo-server%2Fgone&from_ms=${BEGAN_MS}&to_ms=${BEGAN_MS + HOUR_MS}`, undefined, '#message:not([hidden])');
+	await eventually(() => text('#message'), /The store does not give it\.\s+nothing that was chosen is stored any more\.\s+Reload/);
+});
+
 test('a page of a store that is not there yet says so, and shows it as soon as it is', async () => {
 	const gone = await startStore();
 	await gone.stop();
