@@ -125,17 +125,25 @@ function fillFromBins(row, segment, columns, first) {
 	}
 }
 
+/** When |segment| holds something: an hour's summary, once it is read, may tell of a part of the hour. */
+function extentOf(segment) {
+	const { kind, bins, from_ms: hour, to_ms: end, first_ms: first } = segment;
+	if (kind !== 'hour' || !bins?.length || !(first >= hour && first < end)) return [hour, end];
+	return [first, Math.min(end, first + (segment.bins_after_ns + bins.length / 2 * segment.bin_ns) / 1e6)];
+}
+
 /** Give every row its cells: undefined where nothing is stored. */
 export function fillCells(rows, columns) {
 	for (const row of rows) {
 		row.cells = new Array(columns.n);
 		for (const segment of row.segments) {
-			const last = Math.min(columns.n - 1, Math.floor((segment.to_ms - columns.from) / columns.length));
-			for (let column = Math.max(0, Math.floor((segment.from_ms - columns.from) / columns.length)); column <= last; column++) {
+			const [from, to] = extentOf(segment), first = Math.floor((from - columns.from) / columns.length);
+			const last = Math.min(columns.n - 1, Math.floor((to - columns.from) / columns.length));
+			for (let column = Math.max(0, first); column <= last; column++) {
 				const cell = cellAt(row, column), begin = columns.from + column * columns.length;
-				cell.covered += Math.max(0, Math.min(segment.to_ms, begin + columns.length) - Math.max(segment.from_ms, begin));
+				cell.covered += Math.max(0, Math.min(to, begin + columns.length) - Math.max(from, begin));
 				cell.lost += segment.lost ?? 0;
-				cell.bytes += (segment.stored_bytes ?? segment.bytes) / (last - Math.floor((segment.from_ms - columns.from) / columns.length) + 1);
+				cell.bytes += (segment.stored_bytes ?? segment.bytes) / (last - first + 1);
 				cell.missing += segment.missing ?? 0;
 				if (!segment.bins) {
 					cell.unread++;

@@ -140,6 +140,16 @@ for (const width of [500, 900, 1280])
 		assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 	});
 
+test('minutes of an hour in which nothing was recorded are empty once its summary is read', async () => {
+	await openBucket(`&svc=echo-server&w=${BEGAN_MS}~${BEGAN_MS + 2 * HOUR_MS}&p=echo-server%2Fweb-1&p=echo-server%2Fweb-2&p=echo-server%2Fweb-3&t=callbacks&m=busy`);
+	await eventually(() => text('#below'), /6 of 6 hours and segments/);
+	await page.focus('#map');
+	await press('Home');
+	await eventually(cell, /^web-1, 10:00 to 10:02: [\d.]+.% busy$/);
+	await press('ArrowRight');
+	await eventually(cell, /^web-1, 10:02 to 10:04: nothing stored$/);
+});
+
 test('what the bucket does not hold any more is told as that', async () => {
 	await visit(`${server.url}?process=echo-server%2Fgone&from_ms=${BEGAN_MS}&to_ms=${BEGAN_MS + HOUR_MS}`, undefined, '#message:not([hidden])');
 	await eventually(() => text('#message'), /The store does not give it\.\s+nothing that was chosen is stored any more\.\s+Reload/);
