@@ -16,6 +16,9 @@
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "fleet/segment_tables.h"
+#include "ship/tables.h"
+
+_Static_assert(D9__TABLES_ALL == D9__SEGMENT_TABLES, "dial9 ship takes all that are written here");
 
 struct partition {
 	const struct d9__partitions *options;

@@ -177,18 +177,15 @@ static const char *advice(const struct d9__bucket_answer *answer)
 	return NULL;
 }
 
-/* What happened, for people: not every store says more than a number. */
+/* What happened, for people. */
 static void tell_error(struct d9__bucket_source *source, const struct d9__bucket_answer *answer)
 {
 	const char *told = advice(answer), *url = d9__bucket_url(source->bucket);
 
 	if (told)
 		snprintf(source->error, sizeof(source->error), "%s: %s; it answers: %s", url, told, answer->code);
-	else if (*answer->message && *answer->message != ';')
+	else
 		snprintf(source->error, sizeof(source->error), "%s: %s", url, answer->message);
-	else /* its advice alone, if that */
-		snprintf(source->error, sizeof(source->error), "%s: it answers %u%s%s%s", url, answer->status, *answer->code ? " " : "",
-			 answer->code, answer->message);
 }
 
 bool d9__bucket_is_good(struct d9__bucket_source *source, const struct d9__bucket_answer *answer)

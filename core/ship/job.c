@@ -536,7 +536,7 @@ static struct json_object *failure(struct d9__session *session, struct d9__job *
 		name = status;
 	}
 	if (!*message)
-		message = "the answer says no more";
+		snprintf(said, sizeof(said), "it answers %u%s%s", outcome->status, *outcome->code ? " " : "", outcome->code);
 	advice = d9__verdict_advice(name);
 	snprintf(told, sizeof(told), advice ? "%s; %s" : "%s", message, advice);
 	return d9__job_answer(session, job, class, name, told);

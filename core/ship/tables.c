@@ -16,7 +16,6 @@
 
 #include <dial9/error.h>
 
-#include "fleet/segment_tables.h"
 #include "stage/program.h"
 
 #define INCOMING "parquet/v1/incoming"
@@ -121,7 +120,7 @@ int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *pr
 	err = run(fd, key, root, stages, why, why_size);
 	taken = take_all(root, prefix, out);
 	/* All of a damaged segment have what could be read. */
-	if (err == -EBADMSG && !taken && out->n == D9__SEGMENT_TABLES)
+	if (err == -EBADMSG && !taken && out->n == D9__TABLES_ALL)
 		err = 0;
 	if (!err && taken) {
 		err = taken;

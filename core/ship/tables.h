@@ -12,6 +12,7 @@
 
 #include "stage/stages.h"
 
+#define D9__TABLES_ALL 6 /* as many as core/fleet/segment_tables.h has */
 #define D9__TABLES_MAX 8
 
 struct d9__table_object {

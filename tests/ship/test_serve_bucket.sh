@@ -13,7 +13,7 @@ tests=$(cd "$top_srcdir" && pwd)/tests/ship/serve_bucket.mjs
 . "$top_srcdir/tests/ship/store.sh"
 
 unset XDG_CACHE_HOME
-WORK=$work DIAL9=$dial9 node --test "$tests" >said 2>&1 || fail "$(grep -v '^ok' said | head -n 60)"
+WORK=$work DIAL9=$dial9 node --test "$tests" >said 2>&1 || fail "$(grep -A 30 '^not ok' said | head -n 60)"
 
 # What a program has recorded and the shipper has stored is listed, and a segment of it comes back as it was.
 if [ "$SANITIZER" != no ] || ! command -v memcached >/dev/null; then
