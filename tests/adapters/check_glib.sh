@@ -6,7 +6,6 @@
 set -u
 
 # As in check_libevent.sh.
-sanitizers=yes
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0"
 # Where it has forgotten how a thread came to a write it cannot know a line of that file again.
 TSAN_OPTIONS="${TSAN_OPTIONS-}:suppressions=$top_srcdir/tests/support/glib_threads.supp:history_size=7"

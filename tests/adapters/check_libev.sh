@@ -6,7 +6,6 @@
 set -u
 
 # Preloading comes before the sanitizer's runtime: no harm, our library defines nothing of libc's.
-sanitizers=yes
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0"
 library=libev
 # shellcheck source=tests/adapters/counted.sh

@@ -3,7 +3,6 @@
 # Programs that compile libev into themselves by <dial9/ev-embed.h>, with libev's source from
 # $D9_TEST_SOURCES: as many polls as the program counted, and nothing that libev called was missed.
 set -u
-sanitizers=yes
 library=libev
 # shellcheck source=tests/adapters/counted.sh
 . "$top_srcdir/tests/adapters/counted.sh"

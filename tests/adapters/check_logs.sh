@@ -10,7 +10,6 @@ skip() {
 	exit 77
 }
 
-[ "$SANITIZER" = no ] || skip "preloading comes before the sanitizer's runtime"
 "$top_srcdir/tests/support/has_node.sh" || skip "there is no node, or one older than 18"
 here=$top_builddir/tests/adapters
 dial9=$top_builddir/core/dial9

@@ -5,7 +5,6 @@
 set -u
 
 # As in check_libevent.sh.
-sanitizers=yes
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0"
 library=libevent
 # shellcheck source=tests/adapters/counted.sh

@@ -9,7 +9,6 @@ skip() {
 	exit 77
 }
 
-[ "$SANITIZER" = no ] || skip "valgrind does not go with a sanitizer"
 command -v valgrind >/dev/null || skip "valgrind is not installed"
 
 here=$top_builddir/tests/adapters

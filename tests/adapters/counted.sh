@@ -8,8 +8,6 @@ skip() {
 	exit 77
 }
 
-[ "$SANITIZER" = no ] || [ "${sanitizers-no}" = yes ] || skip "preloading comes before the sanitizer's runtime"
-
 TSAN_OPTIONS="suppressions=$top_srcdir/tests/support/threads.supp${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 export TSAN_OPTIONS
 here=$top_builddir/tests/adapters

@@ -37,12 +37,6 @@ skip() {
 	exit 77
 }
 
-# For tests that record programs as they are.
-need_preload() {
-	[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
-	[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
-}
-
 # build_timer: ./prog MICROSECONDS [TIMES [STATUS]], a timer of libevent that is called so often; then it
 # ends with STATUS; without one by an alarm, longer than any test may take.
 build_timer() {

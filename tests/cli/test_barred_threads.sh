@@ -5,7 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 [ "$(uname -m)" = x86_64 ] || skip "only x86 can forbid a thread to read its counter"
 
 cat >barred.c <<'END'

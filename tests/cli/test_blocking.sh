@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 # What takes long elsewhere: a disk, a name server.  By bare system calls, which are not timed.
 cat >slow.c <<'END'
 #define _GNU_SOURCE

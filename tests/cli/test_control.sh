@@ -4,7 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 build_timer
 
 # start DIR MILLISECONDS [VARIABLE=VALUE...]: a recorded program in the background, $pid.

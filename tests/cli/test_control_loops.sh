@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 # Each calls on_timer() every millisecond, and prints how it ended when it is told to by SIGTERM.  All wait
 # for their turn, so the alarm is longer than a test may take.
 cat >libevent.c <<'END'

@@ -7,8 +7,6 @@
 # shellcheck source=tests/cli/refused.sh
 . "$top_srcdir/tests/cli/refused.sh"
 
-need_preload
-
 # Functions enough for several pages of symbols, names, relocations, unwind tables and data.
 {
 	echo '#include <stdio.h>'

@@ -4,7 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 [ "$(id -u)" = 0 ] || skip "not root, who alone can make what belongs to another user"
 build_timer
 chmod 755 "$work"

@@ -4,7 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
 program=$top_builddir/adapters/dial9-selftest-libevent
 [ -x "$program" ] || skip "no self-test was built"
 TMPDIR=$work

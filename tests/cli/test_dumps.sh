@@ -4,7 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 cat >prog.c <<'END'
 #include <dlfcn.h>
 #include <event2/event.h>

@@ -4,8 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 cat >few.c <<'END'
 #include <event2/event.h>
 #include <fcntl.h>

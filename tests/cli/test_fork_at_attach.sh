@@ -6,8 +6,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 cat >module.c <<'END'
 void on_load(void);
 __attribute__((constructor)) static void begin(void)

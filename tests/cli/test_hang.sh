@@ -78,7 +78,6 @@ int main(void)
 	return event_base_dispatch(base) < 0;
 }
 END
-need_preload
 cc -g -rdynamic -o nap nap.c -levent || exit 99
 "$dial9" record --quiet -o "$work/naps" -- ./nap
 "$dial9" report "$work/naps" | sed -n 2p

@@ -5,7 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 [ "$(id -u)" = 0 ] || skip "takes root"
 
 # become WAY: 20 calls of a timer, the way, 20 more.  Prints what the way made of the process.

@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 # A peer answers each call a little later, and the thread computes a little between them.
 cat >calls.c <<'END'
 #include "cpu_work.h"

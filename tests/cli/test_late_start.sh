@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 # late COUNT|ALLOCATE|COMPUTE|QUIET|HANDLER: prints how many threads it has at last, or has had in a handler.
 # late LOADER: forks while a thread has the loader's lock, which the child finds held for ever, and prints how the child ended.
 cat >late.c <<'END'

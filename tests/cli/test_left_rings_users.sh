@@ -8,7 +8,6 @@ other_users=yes
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 command -v memcached >/dev/null || skip "no memcached"
 chmod 755 "$work"
 port=$((21000 + $$ % 10000))

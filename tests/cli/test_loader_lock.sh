@@ -6,8 +6,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 cat >module.c <<'END'
 void stand(void);
 __attribute__((constructor)) static void on_load(void)

@@ -4,7 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 build_timer
 
 # texts: what lines of the log say, without times and numbers.

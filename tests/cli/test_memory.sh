@@ -5,7 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 lib=$top_builddir/adapters/.libs
 
 # A request allocates a buffer, and forgets it one time in a hundred.  "even": no third of its time has few of them.

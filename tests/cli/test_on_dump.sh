@@ -4,8 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 say "mistakes, before anything runs"
 run record --on-dump '' -- touch ran
 run record --on-dump "mail 'me" -- touch ran

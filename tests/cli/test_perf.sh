@@ -7,7 +7,6 @@
 # shellcheck source=tests/cli/refused.sh
 . "$top_srcdir/tests/cli/refused.sh"
 
-need_preload
 "$dial9" record --quiet -o probe --cpu-backend perf --off-cpu -- ./loop >/dev/null
 "$dial9" info probe | grep -q 'source.cpu  *on' || skip "perf events per processor are not permitted: $("$dial9" info probe |
 	sed -n 's/^ *source.cpu *//p')"

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/refused.sh
 . "$top_srcdir/tests/cli/refused.sh"
 
-need_preload
 [ "$(id -u)" = 0 ] || skip "only root can become another user"
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 1 ] 2>/dev/null || skip "everybody is permitted perf events here"
 

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 command -v unshare >/dev/null || skip "no unshare(1)"
 if [ "$(id -u)" = 0 ]; then
 	contain="unshare -m"

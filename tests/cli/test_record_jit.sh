@@ -7,7 +7,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 build_timer
 
 # recorded HOW: record the timer after it, a shell that becomes the timer, has made its map, which is $map.

@@ -5,7 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 build_timer
 
 say "sanitizers"

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 build_timer
 
 # Programs of these names, which do as much of the real ones as counts here.

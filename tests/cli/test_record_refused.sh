@@ -7,8 +7,6 @@
 # shellcheck source=tests/cli/altered.sh
 . "$top_srcdir/tests/cli/altered.sh"
 
-need_preload
-
 cat >libevent.c <<'END'
 #include <event2/event.h>
 #include <stdio.h>

@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 cat >filter.c <<'END'
 #define _GNU_SOURCE
 #include <event2/event.h>

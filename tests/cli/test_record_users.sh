@@ -8,7 +8,6 @@ other_users=yes
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 port=$((19000 + $$ % 1000))
 
 # gives WHEN: 40 calls of a timer, as nobody from the start on (early), from the 20th (late); in the background,

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 build_timer
 words='s/[a-z]\{4\}-[0-9]\{1,\}/ID/g; s/recorded [0-9]* events/recorded N events/'
 

@@ -7,7 +7,6 @@
 # shellcheck source=tests/cli/refused.sh
 . "$top_srcdir/tests/cli/refused.sh"
 
-need_preload
 ./refused timer_create=fails true || skip "no filters of system calls here"
 
 # try TRACE HOW... -- OPTION... : the loop, recorded where calls are refused; what is said of it.

@@ -5,7 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 strace -o /dev/null true 2>/dev/null || {
 	echo "strace cannot trace here"
 	exit 77

@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 cat >busy.c <<'END'
 #include "cpu_work.h"
 #include <event2/event.h>

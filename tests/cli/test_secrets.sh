@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 command -v zstd >/dev/null || skip "zstd is not installed"
 command -v python3 >/dev/null || skip "python3 is not installed"
 [ "$(uname -m)" = x86_64 ] || skip "the program is written for x86-64"

@@ -5,7 +5,6 @@
 . "$top_srcdir/tests/cli/harness.sh"
 
 "$dial9" serve /nonexistent 2>&1 | grep -q 'built without libevent' && skip "built without libevent"
-need_preload
 cat >prog.c <<'END_C'
 #include <event2/event.h>
 #include <unistd.h>

@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 # Writes when each of its sleeps ended. They are too short to be told as calls that block.
 cat >sleeps.c <<'END'
 #include "cpu_work.h"

@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 # What all programs share: |left| rounds of three timers of 10 ms, and a pipe that is written to in each.
 cat >paths.h <<'END'
 #include <signal.h>

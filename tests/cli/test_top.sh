@@ -4,7 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 cat >prog.c <<'END_C'
 #include <event2/bufferevent.h>
 #include <event2/event.h>

@@ -4,8 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 say "mistakes, before anything runs"
 for text in 'poll > 50' 'pol > 50ms' 'poll > 50ms; call now' 'slow parse: poll > 50ms' '' ';' 'poll > 50ms where callback parse'; do
 	run record --trigger "$text" -- true

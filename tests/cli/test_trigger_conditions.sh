@@ -4,8 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 cat >late_ev.c <<'END'
 #include <ev.h>
 #include <unistd.h>

@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 cat >lib.c <<'END'
 void compute_here(void);
 void library_work(void)

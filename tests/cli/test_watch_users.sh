@@ -8,7 +8,6 @@ other_users=yes
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
 chmod 755 "$work"
 # Where nobody can reach them: the tree may lie below a folder of root's alone.
 cp "$top_builddir"/adapters/.libs/libdial9-*.so* "$top_builddir"/core/.libs/libdial9.so* "$top_builddir/tests/cli/make_hostile" /mnt

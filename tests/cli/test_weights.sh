@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-need_preload
-
 # Says which thread it is, and how many periods of 1 ms of CPU time it used.
 cat >busy.c <<'END'
 #include "cpu_work.h"

@@ -39,7 +39,6 @@ need_node() {
 
 # need PROGRAM...: skip, and say why, where one is missing or the build cannot be preloaded.
 need() {
-	[ "$SANITIZER" = no ] || skip "a sanitizer's runtime must be loaded first"
 	for program; do
 		command -v "$program" >/dev/null || skip "$program is not installed"
 		[ "$program" != node ] || need_node

@@ -5,7 +5,6 @@ set -eu
 # shellcheck source=tests/real/common.sh
 . "$top_srcdir/tests/real/common.sh"
 
-[ "$SANITIZER" = no ] || skip "the HTTP example is recorded by other tests; this one needs no sanitizer"
 examples=$top_builddir/examples
 need_node
 

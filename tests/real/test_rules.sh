@@ -7,7 +7,6 @@ set -eu
 # shellcheck source=tests/real/common.sh
 . "$top_srcdir/tests/real/common.sh"
 
-[ "$SANITIZER" = no ] || skip "slow under a sanitizer; the programs are the same"
 need_node
 examples=$top_builddir/examples
 

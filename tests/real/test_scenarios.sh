@@ -7,7 +7,6 @@ set -eu
 # shellcheck source=tests/real/common.sh
 . "$top_srcdir/tests/real/common.sh"
 
-[ "$SANITIZER" = no ] || skip "a sanitizer changes what is quick and what is slow"
 need_node
 examples=$top_builddir/examples
 wanted=" $* "

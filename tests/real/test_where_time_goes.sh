@@ -6,7 +6,6 @@ set -eu
 # shellcheck source=tests/real/common.sh
 . "$top_srcdir/tests/real/common.sh"
 
-[ "$SANITIZER" = no ] || skip "a sanitizer changes what is quick and what is slow"
 command -v python3 >/dev/null || skip "python3 is not installed"
 [ -r /proc/thread-self/schedstat ] || skip "the kernel does not tell of waits for a CPU"
 program=$helpers/where_time_goes

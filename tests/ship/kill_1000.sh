@@ -3,7 +3,7 @@
 # Kills shipper, traced program and store at random moments, 1,000 times by hand, and looks whether every segment that was ever
 # sealed is in the store, each copy the same, or in a gap that somebody has written down:
 #
-#	top_srcdir=SOURCE top_builddir=BUILD SANITIZER=no tests/ship/kill_1000.sh [TIMES [SEED]]
+#	top_srcdir=SOURCE top_builddir=BUILD tests/ship/kill_1000.sh [TIMES [SEED]]
 set -eu
 # shellcheck source=tests/toolkit/node.sh
 . "$top_srcdir/tests/toolkit/node.sh"

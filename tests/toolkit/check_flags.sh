@@ -16,7 +16,7 @@ foreign=${D9_FOREIGN_TRACE:-$top_srcdir/../shared/data/foreign-demo-trace.bin.gz
 run() {
 	DIAL9_TRACE_DIR=$work/scenarios/$1${2:+.$2} "$top_builddir/examples/scenario_$1" ${2:+"$2"} >/dev/null
 }
-if [ "$SANITIZER" = no ] && [ -x "$top_builddir/examples/scenario_spin" ]; then
+if [ -x "$top_builddir/examples/scenario_spin" ]; then
 	# Those that sleep for the most part go side by side, and one at a time of those that want a CPU.
 	DIAL9_TRACE_DIR=$work/scenarios/hang "$top_builddir/examples/scenario_hang" 4 hang >/dev/null 2>&1 &
 	hang=$!

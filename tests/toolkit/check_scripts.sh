@@ -11,7 +11,7 @@ done
 foreign=${D9_FOREIGN_TRACE:-$top_srcdir/../shared/data/foreign-demo-trace.bin.gz}
 [ ! -e "$foreign" ] || cp "$foreign" "$work/foreign.bin.gz"
 # Programs that do one thing wrong, recorded: linked with the library, they need no preloading.
-if [ "$SANITIZER" = no ] && [ -x "$top_builddir/examples/scenario_blocked_callback" ]; then
+if [ -x "$top_builddir/examples/scenario_blocked_callback" ]; then
 	for name in blocked_callback long_callback; do
 		DIAL9_TRACE_DIR=$work/$name "$top_builddir/examples/scenario_$name" >/dev/null
 	done
