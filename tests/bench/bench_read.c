@@ -31,14 +31,11 @@ enum { START = 1, END, PARK, UNPARK, WAKE };
 static void define_events(struct trace *t)
 {
 	trace_batch(t);
-	trace_schema(t, START, "PollStartEvent",
-		     "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, END, "PollEndEvent", "worker_id:9");
-	trace_schema(t, PARK, "WorkerParkEvent", "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
-	trace_schema(t, UNPARK, "WorkerUnparkEvent",
-		     "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:9 tid:13");
-	trace_schema(t, WAKE, "WakeEventEvent",
-		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
+	trace_builtin(t, START, "PollStartEvent");
+	trace_builtin(t, END, "PollEndEvent");
+	trace_builtin(t, PARK, "WorkerParkEvent");
+	trace_builtin(t, UNPARK, "WorkerUnparkEvent");
+	trace_builtin(t, WAKE, "WakeEventEvent");
 	for (int i = 0; i < 20; i++)
 		trace_string(t, "server+0x12340 @ server+0x45670");
 }

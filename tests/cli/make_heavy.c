@@ -28,21 +28,20 @@ static void put_schemas(struct trace *t)
 {
 	trace_batch(t);
 	if (anchored) {
-		trace_schema(t, SYNC, "ClockSyncEvent", "realtime_ns:9");
+		trace_builtin(t, SYNC, "ClockSyncEvent");
 		trace_event(t, SYNC, now, UINT64_C(1790000000000000000) + now);
 	}
-	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
-	trace_schema(t, START, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, END, "PollEndEvent", "worker_id:9");
-	trace_schema(t, PARK, "WorkerParkEvent", "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
-	trace_schema(t, UNPARK, "WorkerUnparkEvent", "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:9 tid:13");
-	trace_schema(t, WAKE, "WakeEventEvent", "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
-	trace_schema(t, SPAWN, "TaskSpawnEvent",
-		     "task_id:9 spawn_loc:7 instrumented:3 callback:9 spawn_addr:9 kind:7 fd:137 name:135");
+	trace_builtin(t, METADATA, "SegmentMetadataEvent");
+	trace_builtin(t, START, "PollStartEvent");
+	trace_builtin(t, END, "PollEndEvent");
+	trace_builtin(t, PARK, "WorkerParkEvent");
+	trace_builtin(t, UNPARK, "WorkerUnparkEvent");
+	trace_builtin(t, WAKE, "WakeEventEvent");
+	trace_builtin(t, SPAWN, "TaskSpawnEvent");
 	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 thread_name:135 callchain:8 cpu:137");
 	trace_schema(t, SYMBOL, "SymbolTableEntry",
 		     "addr:9 size:9 symbol_name:4 inline_depth:9 source_file:4 source_line:9");
-	trace_schema(t, MODULE, "ModuleEvent", "base:9 start:9 size:9 path:4 build_id:4 unloaded:3");
+	trace_builtin(t, MODULE, "ModuleEvent");
 	trace_schema(t, LOSS, "RecorderLossEvent", "tid:13 worker_id:9 cause:4 events:9 from_ns:9 to_ns:9");
 	trace_schema(t, ENTER, "SpanEnter:x", "worker_id:9 span_id:9 parent_span_id:137 span_name:4 note:4");
 	trace_schema(t, LEAVE, "SpanExit:x", "worker_id:9 span_id:9 span_name:4");
@@ -282,7 +281,7 @@ static int make_processes(uint64_t n, const char *path)
 		snprintf(file, sizeof(file), "%s/trace.%" PRIu64 ".bin", path, i);
 		snprintf(boot_id, sizeof(boot_id), "abcd-%" PRIu64, i);
 		trace_batch(&t);
-		trace_schema(&t, METADATA, "SegmentMetadataEvent", "entries:10");
+		trace_builtin(&t, METADATA, "SegmentMetadataEvent");
 		trace_head(&t, METADATA, now + i);
 		trace_uint(&t, 1, 4);
 		trace_text(&t, "boot_id");

@@ -57,7 +57,7 @@ static void put_metadata(struct trace *t)
 	};
 	size_t n = sizeof(keys) / sizeof(keys[0]);
 
-	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
+	trace_builtin(t, METADATA, "SegmentMetadataEvent");
 	trace_head(t, METADATA, origin_ns);
 	trace_uint(t, n + 3, 4);
 	for (size_t i = 0; i < n; i++) {
@@ -111,14 +111,13 @@ static void put_others(struct trace *t, uint64_t ns)
 	static const uint64_t stack[] = { 0x10010, 0x10020 };
 	uint64_t text = pool(t, "", "");
 
-	trace_schema(t, 40, "ModuleEvent", "base:9 start:9 size:9 path:4 build_id:4 unloaded:3");
+	trace_builtin(t, 40, "ModuleEvent");
 	trace_event(t, 40, ns, UINT64_C(0x10000), UINT64_C(0x10000), UINT64_C(0x1000), wrap("/", ""), bad, UINT64_C(0));
-	trace_schema(t, 41, "SymbolTableEntry",
-		     "addr:9 size:9 symbol_name:7 inline_depth:9 source_file:7 source_line:9");
+	trace_builtin(t, 41, "SymbolTableEntry");
 	trace_event(t, 41, 0, UINT64_C(0x20000), UINT64_C(1), text, UINT64_C(0), text, UINT64_C(7));
-	trace_schema(t, 42, "RecorderLossEvent", "tid:13 worker_id:9 cause:7 events:9 from_ns:9 to_ns:9");
+	trace_builtin(t, 42, "RecorderLossEvent");
 	trace_event(t, 42, ns, UINT64_C(1), UINT64_C(0), text, UINT64_C(37), ns, ns);
-	trace_schema(t, 43, "CpuSampleEvent", "worker_id:9 tid:13 source:11 thread_name:135 callchain:6 cpu:137");
+	trace_builtin_fields(t, 43, "CpuSampleEvent", "worker_id tid source thread_name callchain cpu");
 	for (uint64_t i = 0; i < 20; i++)
 		trace_event(t, 43, ns + i, i & 1 ? UINT64_C(0) : UINT64_C(255), UINT64_C(4242), i & 1, 1, text,
 			    (uint64_t)trace_stack(t, 2, stack), 0);
@@ -139,13 +138,12 @@ static void put_calls(struct trace *t)
 				    pool(t, "", ":42") };
 	uint64_t ns = origin_ns + 10, kind = pool(t, "", "");
 
-	trace_schema(t, START, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, END, "PollEndEvent", "worker_id:9");
-	trace_schema(t, PARK, "WorkerParkEvent", "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
-	trace_schema(t, UNPARK, "WorkerUnparkEvent", "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:9 tid:13");
-	trace_schema(t, WAKE, "WakeEventEvent", "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
-	trace_schema(t, SPAWN, "TaskSpawnEvent",
-		     "task_id:9 spawn_loc:7 instrumented:3 callback:9 spawn_addr:9 kind:7 fd:137 name:135");
+	trace_builtin(t, START, "PollStartEvent");
+	trace_builtin(t, END, "PollEndEvent");
+	trace_builtin(t, PARK, "WorkerParkEvent");
+	trace_builtin(t, UNPARK, "WorkerUnparkEvent");
+	trace_builtin(t, WAKE, "WakeEventEvent");
+	trace_builtin(t, SPAWN, "TaskSpawnEvent");
 	for (uint64_t i = 0; i < 4; i++)
 		trace_event(t, SPAWN, ns, i + 1, places[i], UINT64_C(1), UINT64_C(0x20000), UINT64_C(0x10010), kind, 0, 1,
 			    kind);

@@ -45,17 +45,17 @@ static void put_last(struct trace *t)
 
 static void put_schemas(struct trace *t)
 {
-	trace_schema(t, CLOCK, "ClockSyncEvent", "realtime_ns:9");
-	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
-	trace_schema(t, START, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, END, "PollEndEvent", "worker_id:9");
-	trace_schema(t, PARK, "WorkerParkEvent", "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
+	trace_builtin(t, CLOCK, "ClockSyncEvent");
+	trace_builtin(t, METADATA, "SegmentMetadataEvent");
+	trace_builtin(t, START, "PollStartEvent");
+	trace_builtin(t, END, "PollEndEvent");
+	trace_builtin(t, PARK, "WorkerParkEvent");
 	trace_schema(t, UNPARK, "WorkerUnparkEvent", "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:137 tid:13");
-	trace_schema(t, WAKE, "WakeEventEvent", "waker_task_id:9 woken_task_id:9 target_worker:11");
+	trace_builtin_fields(t, WAKE, "WakeEventEvent", "waker_task_id woken_task_id target_worker");
 	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 worker_id:137");
-	trace_schema(t, TERMINATE, "TaskTerminateEvent", "task_id:9");
+	trace_builtin(t, TERMINATE, "TaskTerminateEvent");
 	trace_schema(t, METRICS, "RuntimeMetricsEvent", "runtime_name:7 global_queue_depth:13 alive_tasks:13");
-	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 thread_name:135 callchain:6 cpu:137");
+	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source thread_name callchain cpu");
 	trace_schema(t, ENTER, "SpanEnter:src/pay.rs:12:5", "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
 	trace_schema(t, EXIT, "SpanExit:src/pay.rs:12:5",
 		     "worker_id:9 span_id:9 span_name:7 active_ns:9 idle_ns:9 poll_count:9 completed:3");

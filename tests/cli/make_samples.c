@@ -196,24 +196,23 @@ static void put_metadata(struct trace *t, const char *key, uint64_t ns)
 static void begin(struct trace *t)
 {
 	trace_batch(t);
-	trace_schema(t, CLOCK, "ClockSyncEvent", "realtime_ns:9");
-	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
-	trace_schema(t, MODULE, "ModuleEvent", "base:9 start:9 size:9 path:4 build_id:4 unloaded:3");
-	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 callchain:6");
-	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 spawn_addr:9");
-	trace_schema(t, ROW, "SymbolTableEntry",
-		     "addr:9 size:9 symbol_name:7 inline_depth:9 source_file:7 source_line:9");
-	trace_schema(t, TAKEN, "CpuSampleEvent", "worker_id:9 tid:13 source:11 callchain:6 truncated:3");
-	trace_schema(t, POLL, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, END, "PollEndEvent", "worker_id:9");
-	trace_schema(t, ALLOC, "AllocEvent", "tid:13 size:9 addr:9 callchain:6");
-	trace_schema(t, FREE, "FreeEvent", "tid:13 addr:9 size:9 alloc_timestamp_ns:9");
-	trace_schema(t, OVERFLOW, "MemoryProfileOverflowEvent", "dropped_allocs:9 dropped_frees:9 evicted:9");
+	trace_builtin(t, CLOCK, "ClockSyncEvent");
+	trace_builtin(t, METADATA, "SegmentMetadataEvent");
+	trace_builtin(t, MODULE, "ModuleEvent");
+	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
+	trace_builtin_fields(t, SPAWN, "TaskSpawnEvent", "task_id spawn_loc instrumented callback spawn_addr");
+	trace_builtin(t, ROW, "SymbolTableEntry");
+	trace_builtin_fields(t, TAKEN, "CpuSampleEvent", "worker_id tid source callchain truncated");
+	trace_builtin(t, POLL, "PollStartEvent");
+	trace_builtin(t, END, "PollEndEvent");
+	trace_builtin_fields(t, ALLOC, "AllocEvent", "tid size addr callchain");
+	trace_builtin(t, FREE, "FreeEvent");
+	trace_builtin(t, OVERFLOW, "MemoryProfileOverflowEvent");
 	trace_schema(t, ENTER, "SpanEnter:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
 	trace_schema(t, EXIT, "SpanExit:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
-	trace_schema(t, BLOCKED, "BlockingCallEvent", "worker_id:9 task_id:9 function:7 duration_ns:9 holder_tid:13");
-	trace_schema(t, LOSS, "RecorderLossEvent", "tid:13 worker_id:9 cause:7 events:9 from_ns:9 to_ns:9");
-	trace_schema(t, CLOSE, "SpanCloseEvent", "span_id:9");
+	trace_builtin_fields(t, BLOCKED, "BlockingCallEvent", "worker_id task_id function duration_ns holder_tid");
+	trace_builtin(t, LOSS, "RecorderLossEvent");
+	trace_builtin_fields(t, CLOSE, "SpanCloseEvent", "span_id");
 	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
 }
 

@@ -47,19 +47,14 @@ static uint64_t origin_ns = UINT64_C(5000000000);
 static void put_schemas(struct trace *t)
 {
 	trace_batch(t);
-	trace_schema(t, CLOCK_SYNC, "ClockSyncEvent", "realtime_ns:9");
-	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
-	trace_schema(t, POLL_START, "PollStartEvent",
-		     "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, POLL_END, "PollEndEvent", "worker_id:9");
-	trace_schema(t, PARK, "WorkerParkEvent",
-		     "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
-	trace_schema(t, UNPARK, "WorkerUnparkEvent",
-		     "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:9 tid:13");
-	trace_schema(t, WAKE, "WakeEventEvent",
-		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
-	trace_schema(t, SAMPLE, "CpuSampleEvent",
-		     "worker_id:9 tid:13 source:11 thread_name:135 callchain:6 cpu:137");
+	trace_builtin(t, CLOCK_SYNC, "ClockSyncEvent");
+	trace_builtin(t, METADATA, "SegmentMetadataEvent");
+	trace_builtin(t, POLL_START, "PollStartEvent");
+	trace_builtin(t, POLL_END, "PollEndEvent");
+	trace_builtin(t, PARK, "WorkerParkEvent");
+	trace_builtin(t, UNPARK, "WorkerUnparkEvent");
+	trace_builtin(t, WAKE, "WakeEventEvent");
+	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source thread_name callchain cpu");
 }
 
 static void put_pairs(struct trace *t, size_t n, const char *const *pairs)
@@ -109,7 +104,7 @@ static void make_small(struct trace *t)
 static void make_held(struct trace *t, uint64_t run_queue_ns)
 {
 	make_small(t);
-	trace_schema(t, OFF_CPU, "OffCpuEvent", "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9");
+	trace_builtin_fields(t, OFF_CPU, "OffCpuEvent", "worker_id task_id blocked_ns run_queue_ns");
 	trace_event(t, OFF_CPU, origin_ns + UINT64_C(20016500), UINT64_C(0), UINT64_C(9), UINT64_C(0), run_queue_ns);
 }
 
@@ -154,15 +149,13 @@ static void add_second_batch(struct trace *t)
 	trace_event(t, SAMPLE, origin_ns + 9000, UINT64_C(255), UINT64_C(4243), UINT64_C(0), 1,
 		    (uint64_t)trace_string(t, "pool \"x\"\n"),
 		    (uint64_t)trace_stack(t, 2, stack), 0);
-	trace_schema(t, LOSS, "RecorderLossEvent",
-		     "tid:13 worker_id:9 cause:7 events:9 from_ns:9 to_ns:9");
+	trace_builtin(t, LOSS, "RecorderLossEvent");
 	trace_event(t, LOSS, origin_ns + 30000, UINT64_C(4242), UINT64_C(0),
 		    (uint64_t)trace_string(t, "overrun"), UINT64_C(37), origin_ns,
 		    origin_ns + 29000);
 	trace_schema(t, HEALTH, "RecorderHealthEvent", "state:4 events:9");
 	trace_event(t, HEALTH, origin_ns + 31000, "recording", UINT64_C(12));
-	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 "
-						 "spawn_addr:9 kind:7 fd:137 name:135");
+	trace_builtin(t, SPAWN, "TaskSpawnEvent");
 	trace_event(t, SPAWN, origin_ns + 2400, UINT64_C(5),
 		    (uint64_t)trace_string(t, "demo+0x1a2b0 @ demo+0x9f04"), UINT64_C(1),
 		    UINT64_C(0x55550001a2b0), UINT64_C(0x555500009f04),
@@ -211,8 +204,7 @@ static void make_module(struct trace *t, char **args)
 	const char *slash = strrchr(args[0], '/');
 
 	put_schemas(t);
-	trace_schema(t, MODULE, "ModuleEvent",
-		     "base:9 start:9 size:9 path:4 build_id:4 unloaded:3");
+	trace_builtin(t, MODULE, "ModuleEvent");
 	snprintf(loc, sizeof(loc), "%s+0x%s @ %s+0x%s", slash + 1, args[2], slash + 1, args[3]);
 	trace_event(t, POLL_START, origin_ns, UINT64_C(0), UINT64_C(0), UINT64_C(5),
 		    (uint64_t)trace_string(t, loc));
@@ -225,10 +217,8 @@ static void make_module(struct trace *t, char **args)
 static void make_rows(struct trace *t)
 {
 	put_schemas(t);
-	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 "
-						 "spawn_addr:9 kind:7 fd:137 name:135");
-	trace_schema(t, SYMBOL, "SymbolTableEntry", "addr:9 size:9 symbol_name:7 inline_depth:9 "
-						    "source_file:7 source_line:9");
+	trace_builtin(t, SPAWN, "TaskSpawnEvent");
+	trace_builtin(t, SYMBOL, "SymbolTableEntry");
 	trace_event(t, SPAWN, origin_ns, UINT64_C(5),
 		    (uint64_t)trace_string(t, "gone+0x1000 @ gone+0x2000"), UINT64_C(1),
 		    UINT64_C(0x555500001000), UINT64_C(0), (uint64_t)trace_string(t, "io"), 0, 0);
@@ -275,7 +265,7 @@ static void make_hour(struct trace *t, const char *boot_id, uint64_t after_s, ui
 	put_schemas(t);
 	trace_schema(t, SPAN_ENTER, "SpanEnter:demo", "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
 	trace_schema(t, SPAN_EXIT, "SpanExit:demo", "worker_id:9 span_id:9 span_name:7");
-	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9");
+	trace_builtin_fields(t, SPAN_CLOSE, "SpanCloseEvent", "span_id");
 	trace_event(t, CLOCK_SYNC, ns, UINT64_C(1790000000000000000) + after_s * 1000000000);
 	trace_head(t, METADATA, ns);
 	put_pairs(t, *evicted ? 4 : 3, pairs);
@@ -313,8 +303,7 @@ static void make_late(struct trace *t)
 	static const char handler[] = "service::connection_pool<service::tls_stream>::on_readable_or_closed @ main";
 
 	put_schemas(t);
-	trace_schema(t, WAKE, "WakeEventEvent",
-		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
+	trace_builtin(t, WAKE, "WakeEventEvent");
 	life_call(t, 1, 2, 9, handler);
 	life_wake(t, 10000003, 9, 4);
 	life_call(t, 10000010, 10000060, 7, "short @ main");
@@ -336,9 +325,8 @@ static void make_crossing(struct trace *t, bool behind)
 	trace_schema(t, SPAN_ENTER, "SpanEnter:demo",
 		     "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
 	trace_schema(t, SPAN_EXIT, "SpanExit:demo", "worker_id:9 span_id:9 span_name:7");
-	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9 start_timestamp_ns:9 active_ns:9");
-	trace_schema(t, SPAN_OPEN, "SpanOpenEvent",
-		     "span_id:9 parent_span_id:137 span_name:7 start_timestamp_ns:9 origin:7");
+	trace_builtin_fields(t, SPAN_CLOSE, "SpanCloseEvent", "span_id start_timestamp_ns active_ns");
+	trace_builtin(t, SPAN_OPEN, "SpanOpenEvent");
 	if (!behind) {
 		trace_event(t, SPAN_ENTER, origin_ns + 2000, UINT64_C(255), UINT64_C(5), 0,
 			    (uint64_t)trace_string(t, "session"));
@@ -371,15 +359,13 @@ static void make_life(struct trace *t)
 	uint64_t text;
 
 	put_schemas(t);
-	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 "
-						 "spawn_addr:9 kind:7 fd:137 name:135");
-	trace_schema(t, TERMINATE, "TaskTerminateEvent", "task_id:9");
-	trace_schema(t, WAKE, "WakeEventEvent",
-		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
+	trace_builtin(t, SPAWN, "TaskSpawnEvent");
+	trace_builtin(t, TERMINATE, "TaskTerminateEvent");
+	trace_builtin(t, WAKE, "WakeEventEvent");
 	trace_schema(t, SPAN_ENTER, "SpanEnter:demo",
 		     "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
 	trace_schema(t, SPAN_EXIT, "SpanExit:demo", "worker_id:9 span_id:9 span_name:7");
-	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9");
+	trace_builtin_fields(t, SPAN_CLOSE, "SpanCloseEvent", "span_id");
 	trace_schema(t, ORDER, "OrderEvent", "worker_id:9 n:9");
 	text = trace_string(t, handler);
 	trace_event(t, SPAWN, origin_ns, UINT64_C(7), text, UINT64_C(1), UINT64_C(0), UINT64_C(0),
@@ -417,12 +403,10 @@ static void put_span_schemas(struct trace *t)
 	trace_schema(t, STEP_EXIT, "SpanExit:http::step:s.c:9", EXIT "user:137 note:132");
 	trace_schema(t, QUERY_ENTER, "SpanEnter:db::query:q.c:7", ENTER "table:135");
 	trace_schema(t, QUERY_EXIT, "SpanExit:db::query:q.c:7", EXIT "table:135");
-	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent",
-		     "span_id:9 span_instance_id:9 start_timestamp_ns:9 span_name:7 "
-		     "first_enter_timestamp_ns:137 active_ns:9 target:135 file:135 line:137 level:135 "
-		     "parent_span_instance_id:137");
-	trace_schema(t, SPAN_MISUSE, "SpanMisuseEvent",
-		     "worker_id:9 span_id:9 span_name:7 mistake:7");
+	trace_builtin_fields(t, SPAN_CLOSE, "SpanCloseEvent",
+			     "span_id span_instance_id start_timestamp_ns span_name first_enter_timestamp_ns active_ns "
+			     "target file line level parent_span_instance_id");
+	trace_builtin(t, SPAN_MISUSE, "SpanMisuseEvent");
 }
 
 /* A close of a span of the request's kind, or of the query's. */
@@ -491,7 +475,7 @@ static void make_wild(struct trace *t)
 
 	put_schemas(t);
 	place = trace_string(t, "we\033[31mb\xff \xef\xbf\xbe+0x10 @ app+0x20");
-	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 kind:7");
+	trace_builtin_fields(t, SPAWN, "TaskSpawnEvent", "task_id spawn_loc instrumented kind");
 	trace_event(t, SPAWN, origin_ns, UINT64_C(3), (uint64_t)place, UINT64_C(1),
 		    (uint64_t)trace_string(t, "io\033]0;x\a"));
 	trace_event(t, POLL_START, origin_ns + 1000, UINT64_C(0), UINT64_C(1), UINT64_C(3),
@@ -524,8 +508,8 @@ static void make_timeless(struct trace *t)
 	trace_batch(t);
 	place = trace_string(t, "app+0x10 @ app+0x20");
 	trace_schema(t, TIMELESS, "!PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, POLL_START, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, POLL_END, "PollEndEvent", "worker_id:9");
+	trace_builtin(t, POLL_START, "PollStartEvent");
+	trace_builtin(t, POLL_END, "PollEndEvent");
 	trace_event(t, TIMELESS, 0, UINT64_C(0), UINT64_C(1), UINT64_C(3), (uint64_t)place);
 	trace_event(t, POLL_END, origin_ns, UINT64_C(0));
 	trace_event(t, POLL_START, origin_ns + 1000, UINT64_C(0), UINT64_C(1), UINT64_C(3),

@@ -21,10 +21,9 @@ static void save(struct trace *t, const char *dir, const char *name, const char 
 static void add_polls(struct trace *t)
 {
 	trace_batch(t);
-	trace_schema(t, 1, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, 2, "PollEndEvent", "worker_id:9");
-	trace_schema(t, 3, "WakeEventEvent",
-		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
+	trace_builtin(t, 1, "PollStartEvent");
+	trace_builtin(t, 2, "PollEndEvent");
+	trace_builtin(t, 3, "WakeEventEvent");
 	trace_schema(t, 4, "!Timeless", "x:12");
 	trace_string(t, "server+0x10 @ server+0x20");
 	for (uint64_t i = 0; i < 6; i++) {

@@ -8,11 +8,12 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "record/event_types.h"
 #include "support/trace_builder.h"
 
 #define DELTA_MAX 0xffffffu
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "trace_builder: %s\n", what);
 	exit(99);
@@ -67,33 +68,80 @@ static void put_name(struct trace *t, const char *name, size_t len)
 	trace_bytes(t, name, len);
 }
 
-void trace_schema(struct trace *t, unsigned type_id, const char *name, const char *fields)
+/* Where its number of fields is to go; until put_field() there are none. */
+static size_t put_schema(struct trace *t, unsigned type_id, const char *name)
 {
-	size_t n = 0, count_at;
-
+	t->n_fields[type_id] = 0;
 	t->has_time[type_id] = *name != '!';
 	name += *name == '!';
 	trace_uint(t, 1, 1);
 	trace_uint(t, type_id, 2);
 	put_name(t, name, strlen(name));
 	trace_uint(t, (uint64_t)t->has_time[type_id], 1);
-	count_at = t->len;
 	trace_uint(t, 0, 2);
-	for (const char *p = fields; *p; n++) {
+	return t->len - 2;
+}
+
+static void put_field(struct trace *t, unsigned type_id, const char *name, size_t len, unsigned tag)
+{
+	put_name(t, name, len);
+	trace_uint(t, tag, 1);
+	t->fields[type_id][t->n_fields[type_id]++] = (char)tag;
+}
+
+void trace_schema(struct trace *t, unsigned type_id, const char *name, const char *fields)
+{
+	size_t count_at = put_schema(t, type_id, name);
+
+	for (const char *p = fields; *p;) {
 		const char *colon = strchr(p, ':');
 		char *end;
-		unsigned long tag;
 
 		if (!colon)
 			die("a field without a type");
-		tag = strtoul(colon + 1, &end, 10);
-		put_name(t, p, (size_t)(colon - p));
-		trace_uint(t, tag, 1);
-		t->fields[type_id][n] = (char)tag;
+		put_field(t, type_id, p, (size_t)(colon - p), (unsigned)strtoul(colon + 1, &end, 10));
 		p = end + strspn(end, " ");
 	}
-	t->n_fields[type_id] = n;
-	t->data[count_at] = (uint8_t)n;
+	t->data[count_at] = (uint8_t)t->n_fields[type_id];
+}
+
+static const struct d9__schema *builtin(const char *name)
+{
+	for (uint32_t id = 1; id < D9__EVENT_BUILTIN_END; id++) {
+		const struct d9__schema *schema = d9__builtin_schema(id);
+
+		if (schema && strcmp(schema->name, name) == 0)
+			return schema;
+	}
+	die(name);
+}
+
+static const struct d9__field *field_of(const struct d9__schema *schema, const char *name, size_t len)
+{
+	for (size_t i = 0; i < schema->field_count; i++)
+		if (strncmp(schema->fields[i].name, name, len) == 0 && !schema->fields[i].name[len])
+			return &schema->fields[i];
+	die(name);
+}
+
+void trace_builtin(struct trace *t, unsigned type_id, const char *name)
+{
+	const struct d9__schema *schema = builtin(name);
+	size_t count_at = put_schema(t, type_id, name);
+
+	for (size_t i = 0; i < schema->field_count; i++)
+		put_field(t, type_id, schema->fields[i].name, strlen(schema->fields[i].name), schema->fields[i].type);
+	t->data[count_at] = (uint8_t)schema->field_count;
+}
+
+void trace_builtin_fields(struct trace *t, unsigned type_id, const char *name, const char *fields)
+{
+	const struct d9__schema *schema = builtin(name);
+	size_t count_at = put_schema(t, type_id, name);
+
+	for (size_t len; (len = strcspn(fields, " ")) != 0; fields += len + strspn(fields + len, " "))
+		put_field(t, type_id, fields, len, field_of(schema, fields, len)->type);
+	t->data[count_at] = (uint8_t)t->n_fields[type_id];
 }
 
 void trace_annotate(struct trace *t, unsigned type_id, unsigned field, const char *key,

@@ -11,7 +11,7 @@
  *	struct trace t = { 0 };
  *
  *	trace_batch(&t);
- *	trace_schema(&t, 1, "PollEndEvent", "worker_id:9");
+ *	trace_builtin(&t, 1, "PollEndEvent");
  *	trace_event(&t, 1, 5000, "u", 0);
  *	trace_save(&t, "some.bin", "plain");
  *	trace_free(&t);
@@ -33,6 +33,10 @@ void trace_batch(struct trace *t);
 
 /* |fields|: "worker_id:9 local_queue:11", decimal tags.  A name with a "!" first has no time. */
 void trace_schema(struct trace *t, unsigned type_id, const char *name, const char *fields);
+
+/* The built-in event |name| as the recorder writes it; or with some of its fields, "worker_id task_id", as another does. */
+void trace_builtin(struct trace *t, unsigned type_id, const char *name);
+void trace_builtin_fields(struct trace *t, unsigned type_id, const char *name, const char *fields);
 
 /* The annotation |key| = |value| of field |field|. */
 void trace_annotate(struct trace *t, unsigned type_id, unsigned field, const char *key,

@@ -54,56 +54,42 @@ void story_begin(struct story *s)
 
 	*s = (struct story){ .t = { .data = NULL } };
 	trace_batch(t);
-	trace_schema(t, POLL_START, "PollStartEvent",
-		     "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
-	trace_schema(t, POLL_END, "PollEndEvent", "worker_id:9");
-	trace_schema(t, PARK, "WorkerParkEvent",
-		     "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
-	trace_schema(t, UNPARK, "WorkerUnparkEvent",
-		     "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:9 tid:13");
-	trace_schema(t, WAKE, "WakeEventEvent",
-		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
-	trace_schema(t, SPAWN, "TaskSpawnEvent",
-		     "task_id:9 spawn_loc:7 instrumented:3 callback:9 spawn_addr:9 kind:7 fd:137 "
-		     "name:135");
-	trace_schema(t, TERMINATE, "TaskTerminateEvent", "task_id:9");
-	trace_schema(t, QUEUE, "QueueSampleEvent", "global_queue:11");
-	trace_schema(t, TASK_DUMP, "TaskDumpEvent", "task_id:9 callchain:6 truncated:3 kept:3");
-	trace_schema(t, ACCEPT_QUEUE, "TcpAcceptQueueEvent",
-		     "socket_cookie:9 socket_inode:9 ip_version:11 local_addr:4 local_port:12 pending_connections:13 "
-		     "backlog_limit:13 worker_id:9");
-	trace_schema(t, LOSS, "RecorderLossEvent",
-		     "tid:13 worker_id:9 cause:7 events:9 from_ns:9 to_ns:9");
-	trace_schema(t, USAGE, "ProcessResourceUsageEvent",
-		     "user_cpu_ns:9 system_cpu_ns:9 max_rss_bytes:9 minor_faults:9 major_faults:9 "
-		     "block_input_ops:9 block_output_ops:9 voluntary_context_switches:9 "
-		     "involuntary_context_switches:9");
-	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
+	trace_builtin(t, POLL_START, "PollStartEvent");
+	trace_builtin(t, POLL_END, "PollEndEvent");
+	trace_builtin(t, PARK, "WorkerParkEvent");
+	trace_builtin(t, UNPARK, "WorkerUnparkEvent");
+	trace_builtin(t, WAKE, "WakeEventEvent");
+	trace_builtin(t, SPAWN, "TaskSpawnEvent");
+	trace_builtin(t, TERMINATE, "TaskTerminateEvent");
+	trace_builtin(t, QUEUE, "QueueSampleEvent");
+	trace_builtin(t, TASK_DUMP, "TaskDumpEvent");
+	trace_builtin(t, ACCEPT_QUEUE, "TcpAcceptQueueEvent");
+	trace_builtin(t, LOSS, "RecorderLossEvent");
+	trace_builtin(t, USAGE, "ProcessResourceUsageEvent");
+	trace_builtin(t, METADATA, "SegmentMetadataEvent");
 	trace_schema(t, SPAN_ENTER, "SpanEnter:libevent",
 		     "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
 	trace_schema(t, SPAN_EXIT, "SpanExit:libevent", "worker_id:9 span_id:9 span_name:7");
-	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9");
-	trace_schema(t, OFF_CPU, "OffCpuEvent",
-		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 voluntary_switches:137");
-	trace_schema(t, STATE, "ProcessStateEvent",
-		     "resident_bytes:9 descriptors:9 threads:9 cgroup_throttled_ns:137 cgroup_throttled:137");
-	trace_schema(t, LAST_SIGN, "LastSignEvent", "worker_id:9 task_id:9 since_ns:9 span:7");
-	trace_schema(t, STUCK, "StuckPollEvent",
-		     "worker_id:9 task_id:9 syscall:7 running:3 for_ns:9 wchan:7");
+	trace_builtin_fields(t, SPAN_CLOSE, "SpanCloseEvent", "span_id");
+	trace_builtin_fields(t, OFF_CPU, "OffCpuEvent", "worker_id task_id blocked_ns run_queue_ns voluntary_switches");
+	trace_builtin_fields(t, STATE, "ProcessStateEvent",
+			     "resident_bytes descriptors threads cgroup_throttled_ns cgroup_throttled");
+	trace_builtin(t, LAST_SIGN, "LastSignEvent");
+	trace_builtin(t, STUCK, "StuckPollEvent");
 	trace_schema(t, FIGURES, "OffCpuEvent",
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 minor_faults:9 user_cpu_ns:9 "
 		     "system_cpu_ns:9");
-	trace_schema(t, HELD, "ProcessStateEvent", "resident_bytes:9 descriptors:9 threads:9");
+	trace_builtin_fields(t, HELD, "ProcessStateEvent", "resident_bytes descriptors threads");
 	trace_schema(t, SOURCE_TIME, "SourceTimeEvent",
 		     "worker_id:9 task_id:9 phase:7 calls:9 total_ns:9 max_ns:9");
-	trace_schema(t, WAITED, "BlockingCallEvent",
-		     "worker_id:9 task_id:9 function:7 fd:137 duration_ns:9 holder_tid:13 holder_task:9");
+	trace_builtin_fields(t, WAITED, "BlockingCallEvent",
+			     "worker_id task_id function fd duration_ns holder_tid holder_task");
 	trace_schema(t, DISK, "OffCpuEvent",
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 major_faults:9");
-	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 cpu:137");
+	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source cpu");
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
-	trace_schema(t, LOOP_TASKS, "LoopTasksEvent", "loop:7 tasks:9");
+	trace_builtin(t, LOOP_TASKS, "LoopTasksEvent");
 	trace_schema(t, HELPER_RUN, "HelperRunEvent",
 		     "function:7 item:9 task_id:9 wait_ns:9 run_ns:9");
 }

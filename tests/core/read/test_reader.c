@@ -709,7 +709,7 @@ static void test_repeated_key_of_a_map_is_kept_and_counted(void)
 	struct d9_reader *reader;
 
 	trace_batch(&t);
-	trace_schema(&t, 1, "SegmentMetadataEvent", "entries:10");
+	trace_builtin(&t, 1, "SegmentMetadataEvent");
 	trace_head(&t, 1, 5);
 	put_map(&t, texts, 7);
 	trace_head(&t, 1, 6);

@@ -21,7 +21,7 @@ static void begin(struct trace *t)
 	trace_schema(t, ENTER, "SpanEnter:a",
 		     "worker_id:9 span_id:9 parent_span_id:137 span_name:4 a:137 b:132 c:131");
 	trace_schema(t, EXIT, "SpanExit:a", "worker_id:9 span_id:9 span_name:4 a:137 b:132 c:131");
-	trace_schema(t, CLOSE, "SpanCloseEvent", "span_id:9");
+	trace_builtin_fields(t, CLOSE, "SpanCloseEvent", "span_id");
 	trace_schema(t, OTHER, "Other", "worker_id:9 span_id:9 a:9");
 }
 

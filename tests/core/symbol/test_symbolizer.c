@@ -35,10 +35,9 @@ __attribute__((noinline)) int d9_test_known_function(int n)
 static void begin(struct trace *t)
 {
 	trace_batch(t);
-	trace_schema(t, MODULE, "ModuleEvent", "base:9 start:9 size:9 path:4 build_id:4 unloaded:3");
-	trace_schema(t, ROW, "SymbolTableEntry",
-		     "addr:9 size:9 symbol_name:7 inline_depth:9 source_file:7 source_line:9");
-	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 callchain:6");
+	trace_builtin(t, MODULE, "ModuleEvent");
+	trace_builtin(t, ROW, "SymbolTableEntry");
+	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
 	trace_schema(t, ENTER, "SpanEnter:libevent", "worker_id:9 span_id:9 parent_span_id:9 span_name:7");
 	trace_schema(t, HELPER, "HelperRunEvent", "function:7 item:9 task_id:9 wait_ns:9 run_ns:9");
 }
