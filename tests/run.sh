@@ -5,7 +5,8 @@
 #	tests/run.sh [--build DIR] [--quick]
 #
 # --build DIR   where to build [a temporary folder, removed afterwards]
-# --quick       `make check` with gcc only: no sanitizers, no clang, no valgrind, no distcheck
+# --quick       with gcc what is not slow (D9_SLOW in tests/tests.am), and the tests in C with ASan and UBSan: no browser,
+#               no real programs, no TSan, no clang, no valgrind, no distcheck
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,7 +16,7 @@ while [ $# -gt 0 ]; do
 	--build) build=$2 && shift ;;
 	--quick) quick=yes ;;
 	*)
-		sed -n '3,8s/^# \{0,1\}//p' "$0"
+		sed -n '3,9s/^# \{0,1\}//p' "$0"
 		exit 2
 		;;
 	esac
@@ -201,13 +202,17 @@ distcheck() {
 		DISTCHECK_CONFIGURE_FLAGS="$compiler CFLAGS=-O0 CXXFLAGS=-O0" check_PROGRAMS="$programs" TESTS="$tests"
 }
 
+# With less optimization gcc warns of what cannot be, so that these are no errors here.
+quick_build='CFLAGS=-g -O1'
+build_asan() {
+	stage "build with ASan and UBSan" configure_and_build asan "$1" --enable-sanitizer=address,undefined "$quick_build"
+}
+
 # What is built while tests run, most of which wait most of the time; each stage's status goes to
 # DIR.done.
 builds() {
-	# With less optimization gcc warns of what cannot be, so that these are no errors here.
-	quick_build='CFLAGS=-g -O1' status=0
-	stage "build with ASan and UBSan" configure_and_build asan "all check" \
-		--enable-sanitizer=address,undefined "$quick_build" || status=1
+	status=0
+	build_asan "all check" || status=1
 	echo $status >"$build/asan.done"
 	status=0
 	# The gcc build's program reads the traces there: it has no threads to look at.
@@ -242,13 +247,14 @@ if [ ! -x "$top/configure" ] || [ "$top/configure.ac" -nt "$top/configure" ]; th
 	stage "autoreconf" autoreconf -fi "$top"
 fi
 : >"$build/failed"
+export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1
 rm -f "$build"/*.done "$build/distcheck.failed"
 if ! stage "build with gcc" configure_and_build gcc "all check" --enable-werror; then
 	:
 elif [ $quick = yes ]; then
-	check gcc check
+	check gcc check-quick
+	! build_asan unit-tests || check asan check-unit
 else
-	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1
 	(
 		renice -n 10 -p "$(exec sh -c 'echo $PPID')" >/dev/null
 		builds

@@ -2,6 +2,7 @@
 # shellcheck shell=sh disable=SC2154
 # Sourced by tests that record a program and ship what it leaves, after store.sh: the preload library, and ./timer to record.
 
+# shellcheck disable=SC2034 # used where this is sourced
 preload=$(cd "$top_builddir" && pwd)/adapters/.libs/libdial9-preload.so
 
 # ./timer TIMES [STATUS]: a timer of libevent, 1 ms apart, then that exit status; TIMES 0: until a signal, or for 5 minutes.
