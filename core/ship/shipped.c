@@ -40,7 +40,9 @@ static int open_list(int dir)
 {
 	int fd = openat(dir, D9__SHIPPED_NAME, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 int d9__shipped_ready(int dir)
