@@ -33,7 +33,7 @@ struct _GMainContext; /* GMainContext */
  *
  * It behaves as before: same sources, same order, same arguments, same poll function as far as
  * the program can see.  Starts the process's recorder from the DIAL9_* variables if none runs.
- * What could not be hooked is named in the trace, under the metadata keys loop.glib.*.  Attaching
+ * Functions that could not be hooked are named in the trace, under the metadata keys loop.glib.*.  Attaching
  * twice is the same as once.  One source id of |context| is used up.
  *
  * @param context  borrowed; may be freed at any time; NULL: the default context

@@ -9,7 +9,7 @@
  *
  *	<dial9/recorder.h>   start and stop recording, switch it off and on, ask how it goes
  *	<dial9/options.h>    where traces go, how large they become, who is told about trouble
- *	<dial9/event.h>      events of the program's own
+ *	<dial9/event.h>      the program's own events
  *	<dial9/span.h>       pieces of its work: a request, a query, a block of code
  *	<dial9/stack.h>      stacks that the program makes, of coroutines
  *	<dial9/loop.h>       for adapters: what a loop does, in words that no loop library owns

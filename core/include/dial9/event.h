@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of the program's own: what happened, with typed fields, beside what its loops do. */
+/* The program's own events: what happened, with typed fields, beside what its loops do. */
 
 #ifndef DIAL9_EVENT_H
 #define DIAL9_EVENT_H

@@ -45,7 +45,7 @@ extern "C" {
 
 /* ---- libraries and loops ---- */
 
-/* Who calls.  It keeps keys and task ids of several adapters in one process apart. */
+/* The adapter that calls.  It keeps keys and task ids of several adapters in one process apart. */
 enum d9_library {
 	D9_LIBRARY_OWN = 0, /* home-made loops and bindings of third parties */
 	D9_LIBRARY_LIBEVENT = 1,
@@ -238,7 +238,7 @@ D9_API const struct d9_callsite *d9_callsite(const void *callback, const void *s
 
 /* ---- tasks ---- */
 
-/* What makes a task ready.  The trace spells them as below, in lower case. */
+/* The reason why a task became ready.  The trace spells them as below, in lower case. */
 enum d9_task_kind {
 	D9_TASK_IO,
 	D9_TASK_TIMER,
@@ -413,7 +413,7 @@ D9_API uint64_t d9_poll_task(void);
 
 /* ---- wakes ---- */
 
-/* Who made something ready, and when. */
+/* The task or thread that made something ready, and when. */
 struct d9_waker {
 	uint64_t task_id; /* the task whose callback did it; 0: kernel, timer, plain thread */
 	uint64_t ns;      /* 0: now */

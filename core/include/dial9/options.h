@@ -361,10 +361,10 @@ D9_API int d9_options_set_memory_seed(struct d9_options *options, uint64_t seed)
  */
 D9_API int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level);
 
-/** Who is told about problems.  Default: nobody. */
+/** The function that is called with each problem.  Default: none. */
 D9_API int d9_options_set_log(struct d9_options *options, d9_log_fn log, void *arg);
 
-/** Who is told about sealed segments.  Default: nobody. */
+/** The function that is called with each sealed segment.  Default: none. */
 D9_API int d9_options_set_segment_sealed(struct d9_options *options, d9_segment_fn sealed,
 					 void *arg);
 

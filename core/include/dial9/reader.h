@@ -481,7 +481,7 @@ D9_API int d9_reader_next(struct d9_reader *reader, const struct d9_event **even
 D9_API size_t d9_reader_segments(const struct d9_reader *reader);
 
 /**
- * What is known about segment |i|, complete once d9_reader_next() has returned 0.
+ * The description of segment |i|, complete once d9_reader_next() has returned 0.
  *
  * @param i     0 to d9_reader_segments() - 1, in the order in which they were added
  * @param info  filled in on success; its texts are borrowed
@@ -578,7 +578,7 @@ D9_API uint64_t d9_event_known_u64(const struct d9_event *event, unsigned k, uin
 /* ---- spans.  Since: 0.1 ---- */
 
 /*
- * What spans inherit.  The values of a span are those of its latest enter or exit: all fields but
+ * Values that spans inherit.  The values of a span are those of its latest enter or exit: all fields but
  * `worker_id`, `span_id`, `parent_span_id`, `span_name`, `span_instance_id` and `tid`.  A span has,
  * besides its own, the values of its parent, of that one's parent and so on: of several with one name
  * the nearest counts, and only names for which the span has no value of its own.  Stacks, lists and
@@ -618,7 +618,7 @@ D9_API int d9_span_fields_take(struct d9_span_fields *fields, uint64_t process,
 			       const struct d9_event *event);
 
 /**
- * What the span of the event that was taken last inherits, if that was an enter or an exit.
+ * Values that the span of the latest event inherits, if that event was an enter or an exit.
  *
  * @param n  receives how many, 0 if none
  *

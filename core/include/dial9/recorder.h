@@ -81,7 +81,7 @@ struct d9_counters {
  *
  * @return 0, or, with nothing started,
  *         -EALREADY  a recorder is running in this process (|*out| is set then, too)
- *         -EPERM     the trace directory is somebody else's, or others may write to it
+ *         -EPERM     another user owns the trace directory, or others may write to it
  *         -EINVAL    the trace directory's name is unusable
  *         -ENOMEM    out of memory
  *         or what mkdir(2), open(2) or pthread_create(3) failed with
@@ -181,7 +181,7 @@ struct d9_dump_receipt {
 D9_API int d9_dump(struct d9_recorder *recorder, uint64_t last_ms, const char *dir,
 		   uint32_t deadline_ms, struct d9_dump_receipt *receipt, size_t size);
 
-/** The running recorder, whoever started it; NULL if there is none.  Since: 0.1 */
+/** The running recorder, started by the program or by an adapter; NULL if there is none.  Since: 0.1 */
 D9_API struct d9_recorder *d9_recorder_running(void);
 
 /**

@@ -47,7 +47,7 @@ extern "C" {
  * innermost one that was entered in the callback that runs, or in one around it, or outside of all
  * callbacks.  What an earlier callback entered and did not leave is not current in a later one.  A
  * span is made with D9_SPAN_CURRENT, with the id of any other span, or with D9_SPAN_ROOT.  A
- * span that is not recorded is nobody's parent.  Readers give children the fields of their parents.
+ * span that is not recorded is the parent of none.  Readers give children the fields of their parents.
  *
  * Rules for all functions here:
  * - They never fail the program: what cannot be recorded is dropped and counted.  errno is unchanged.
@@ -79,7 +79,7 @@ enum d9_span_level {
 
 /**
  * Where spans are made: a static object, initialised with D9_SPAN_SITE() or D9_SPAN_SITE_WITH().
- * What it points to must last as long as it does.  What starts with d9__ is the recorder's.
+ * Memory that it points to must live as long as it does.  Members that start with d9__ are the recorder's.
  */
 struct d9_span_site {
 	const char *name;

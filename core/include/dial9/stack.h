@@ -36,7 +36,7 @@ extern "C" {
  * readable while a thread runs on it: leave guard pages out.  Again for the same |low|: with the new |size|.
  *
  * 0; -EINVAL: |low| is NULL, or there is no such range; -EEXIST: it overlaps another one; -ENOSPC: 4096 are registered, and
- * this one is walked as if nobody had told of it.
+ * this one is walked as if it were not registered.
  */
 D9_API int d9_stack_register(const void *low, size_t size);
 
