@@ -16,7 +16,7 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task);
 int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event);
 void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event);
 
-/* At the end: what was seen open ends where it was seen last.  0 or -ENOMEM. */
+/* At the end of the trace, end each open call at its last LastSignEvent.  Returns 0 or -ENOMEM. */
 int d9__analysis_close_open(struct d9__analysis *a);
 
 /* analysis_events.c: take |event|, which has a time or needs none.  0 or -ENOMEM. */

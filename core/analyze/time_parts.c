@@ -231,7 +231,9 @@ static void add_stay(struct d9__time_stay *stays, unsigned *n, unsigned max,
 	stays[i - 1].told_ns += stay->told_ns;
 }
 
-/* A stay in a short call, or in none: what was told is known, the rest shares the period's reading.
+/*
+ * Count time in a call under 1 ms, or between calls: subtract the blocking calls that were recorded; the
+ * rest gets its share of the period's CPU reading.
  */
 static void add_short(struct d9__period *period, struct d9__time_stay stay)
 {

@@ -79,8 +79,8 @@ D9_API void *d9__stubs_wrap(struct d9__stubs *stubs, void *callback, const void 
 D9_API struct d9__stub *d9__stubs_find(struct d9__stubs *stubs, const void *function);
 
 /*
- * The same question, asked all the time of functions that may be the program's: a range test.  Of
- * ours only stubs of this pool may come.
+ * True if |function| is a stub of this pool.  A range test, because it runs for every callback; pass no
+ * stub of another pool.
  */
 static inline bool d9__stubs_hold(struct d9__stubs *stubs, const void *function)
 {

@@ -135,7 +135,7 @@ static void tell(void *arg, const struct d9__task *task)
 		return;
 	polled_ns = atomic_load_explicit(&task->polled_ns, memory_order_relaxed);
 	spawn = announce_of(task, atomic_load_explicit(&task->callsite, memory_order_acquire));
-	/* What was read before is of the task that |id| is, if it still is. */
+	/* Acquire: if the id is unchanged after reading the fields, they belong to this task. */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&task->id, memory_order_relaxed) == id && spawn.task == id)
 		each->fn(each->arg, &spawn, polled_ns);

@@ -264,7 +264,10 @@ static void drop_below(struct d9__thread *thread, struct d9__slot *slot, uintptr
 		thread->n_runs--;
 }
 
-/* All that is deeper than whoever called us.  A caller's own may lie in any order. */
+/*
+ * Drop every frame below our caller's stack frame.  Frames of the caller itself may be in any order, so
+ * they stay.
+ */
 static __attribute__((noinline)) void drop_deeper(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	drop_below(thread, slot, (uintptr_t)__builtin_frame_address(0), ns);

@@ -477,7 +477,7 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 
 	if (!task || (!woken && !wake->ns))
 		*wake = (struct d9__wake) { early.ns, early.waker, early.worker, early.reason };
-	/* A timer was a guess: the poll knows better. */
+	/* The wake was only assumed to be a timer; the adapter now tells the real reason. */
 	if (wake->reason == D9_WAKE_TIMER && poll->reason)
 		wake->reason = poll->reason;
 	if (!woken && !wake->ns && (poll->ready_ns || poll->reason)) {

@@ -154,7 +154,7 @@ bool d9__callbacks_stop(uint64_t deadline_ns)
 	while (running && !pthread_cond_timedwait(&idle, &lock, &until))
 		;
 	ended = !running;
-	/* Nobody may join it then, the stop that comes after this one neither. */
+	/* The deadline passed: detach the thread, because neither this stop nor a later one will join it. */
 	detached = !ended;
 	if (ended) {
 		log_fn = NULL;

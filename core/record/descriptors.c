@@ -127,7 +127,7 @@ static void empty_table(int kept)
 	null_standard_descriptors();
 }
 
-/* All but the ring's is left; its new number, -1 if there is none. */
+/* Close every descriptor in our own table except the ring's.  Returns its new number, or -1 without a ring. */
 static int take_into_own_table(int ring)
 {
 	int moved = move_ring(ring);

@@ -246,7 +246,7 @@ static bool is_wanted(void *arg, const struct d9__frames_key *key, size_t estima
 
 	if (max == 0 || (copies->n && copies->bytes + estimate > COPIES_BYTES))
 		return false;
-	/* Nobody asked for it, and it is larger than what is left: not worth the copy. */
+	/* Skip a module that no sample hit and that exceeds the rows left. */
 	if (rows > max && !(module && was_hit(module)))
 		return false;
 	copies->n++;

@@ -140,8 +140,8 @@ static void sort_ranges(struct ranges *ranges)
 }
 
 /*
- * Whether functions with code may be below what has |tag|: a lambda's stands in a class inside of the function that has
- * it, but those of other classes stand beside all others.
+ * True if a DIE with |tag| can contain functions with code.  Inside a function a class can: it holds a
+ * lambda's body.
  */
 static bool holds_functions(int tag, bool inside)
 {
