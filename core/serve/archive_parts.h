@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the archive share. */
+/* Declarations that the files of the archive share. */
 
 #ifndef D9_SERVE_ARCHIVE_PARTS_H
 #define D9_SERVE_ARCHIVE_PARTS_H
@@ -31,7 +31,7 @@ struct d9__archived_callback {
 	} * durations; /* owned */
 };
 
-/* What one segment says. */
+/* The facts of one segment. */
 struct d9__archived {
 	char *service, *host, *process; /* owned; |process| names its recording */
 	char *map;			/* its JSON for the map; owned */
@@ -89,7 +89,7 @@ struct d9__archive {
 int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_entry *entry,
 		       const char *text, size_t len, struct d9__archived **out);
 
-/* What the name of |entry| tells, which has facts.  0 with |*out|, or -ENOMEM. */
+/* Take the facts from the name of |entry|, which has some.  0 with |*out|, or -ENOMEM. */
 int d9__archived_listed(const struct d9__archive_entry *entry, struct d9__archived **out);
 void d9__archived_free(struct d9__archived *said);
 

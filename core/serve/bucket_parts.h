@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the source that is a bucket share. */
+/* Declarations that the files of the bucket's source share. */
 
 #ifndef D9_SERVE_BUCKET_PARTS_H
 #define D9_SERVE_BUCKET_PARTS_H
@@ -24,7 +24,7 @@ struct d9__bucket_item {
 	int64_t modified_s;
 };
 
-/* Who waits for something. */
+/* A caller that waits for an answer. */
 struct d9__bucket_waiter {
 	d9__source_ready *ready;
 	void *context;
@@ -74,7 +74,7 @@ struct d9__chain {
 	struct d9__chain *next;
 };
 
-/* What has been listed. */
+/* The objects that have been listed. */
 struct d9__bucket_reach {
 	char *prefix; /* owned */
 	int64_t from_s, to_s, asked_s; /* from, up to which nothing can come any more, up to which it was asked */

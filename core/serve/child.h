@@ -13,7 +13,7 @@
 struct event_base;
 struct d9__child;
 
-/* What a command has said; borrowed until the callback returns, which may take |out|: then it sets
+/* The output of a command; borrowed until the callback returns, which may take |out|: then it sets
  * NULL, and frees it later. */
 struct d9__child_answer {
 	char *out; /* terminated; NULL: nothing, or it failed */

@@ -14,11 +14,11 @@ struct evhttp_request;
 /* Send |body|, which is drained, as content of |type|; NULL: none. */
 void d9__reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body);
 
-/* The same with |len| bytes, copied. */
+/* Send |len| bytes, copied, in the same way. */
 void d9__reply_bytes(struct evhttp_request *request, int code, const char *type, const char *data,
 		     size_t len);
 
-/* The same; they stay valid while the server runs. */
+/* Send bytes in the same way that stay valid while the server runs: no copy. */
 void d9__reply_kept(struct evhttp_request *request, const char *type, const char *data, size_t len);
 
 /* JSON that was made for this; |json| is freed, and NULL says that there was no memory for it. */

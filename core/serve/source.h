@@ -15,7 +15,7 @@
 struct d9__json;
 struct event_base;
 
-/* What a name tells before anything is read; it lives as long as the source. */
+/* The facts that a name tells before anything is read; it lives as long as the source. */
 struct d9__source_facts {
 	const char *service, *host;
 	const char *process; /* of which recording it is part, for the page */
@@ -37,7 +37,7 @@ struct d9__source_segment {
 /* Something is there now, or |why|, else NULL, it never will be. */
 typedef void d9__source_ready(void *context, const char *why);
 
-/* What is looked for. */
+/* The search. */
 struct d9__source_scope {
 	const char *const *processes; /* as facts call them */
 	size_t n_processes;	      /* 0: of all */

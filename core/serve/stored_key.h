@@ -34,7 +34,7 @@ struct d9__stored_key {
 	int64_t worst_ms;		   /* below 0: not told */
 };
 
-/* What |key|, without the prefix of the bucket's part that is looked at, tells; false: nothing. */
+/* Parse |key|, without the prefix of the bucket's part that is looked at; false: it tells nothing. */
 bool d9__stored_key_parse(const char *key, struct d9__stored_key *out);
 
 /*

@@ -32,7 +32,7 @@ int d9__credentials_find(struct d9__credentials *credentials, char *why, size_t 
 /* Whether it is time to look again. */
 bool d9__credentials_are_old(const struct d9__credentials *credentials);
 
-/* What the profile says of the region; false: nothing. */
+/* Get the region that the profile names; false: it names none. */
 bool d9__credentials_region(const struct d9__credentials *credentials, char *region, size_t size);
 
 /* Each source: 0, -ENOENT: it is not there, |why| stays as it is; or -EINVAL with |why|. */

@@ -52,7 +52,7 @@ struct d9__job {
 /* Takes |message| and |fd| in any case.  NULL: out of memory. */
 struct d9__job *d9__job_new(struct json_object *message, int fd);
 
-/* What the job does next, first or after a transfer; an answer, owned, when it is finished, else NULL.
+/* Decide the job's next step, first or after a transfer; an answer, owned, when it is finished, else NULL.
  * |code|: how its transfer ended (CURLcode), of no matter at the first call. */
 struct json_object *d9__job_start(struct d9__session *session, struct d9__job *job);
 struct json_object *d9__job_advance(struct d9__session *session, struct d9__job *job, int code);

@@ -31,7 +31,7 @@ struct d9__shipped_gap {
 	struct d9__ranges ranges; /* owned */
 };
 
-/* What of it is needed: which segments are stored, and which never will be. */
+/* The part of it that is needed: which segments are stored, and which never will be. */
 struct d9__shipped {
 	uint64_t *indexes; /* owned */
 	char **keys;	   /* owned, one each */

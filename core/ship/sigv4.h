@@ -22,7 +22,7 @@ struct d9__sigv4 {
 	const char *path; /* begins with "/" */
 	const struct d9__sigv4_pair *query;
 	size_t n_query;
-	/* Those that are signed, at least host: lower case, no name twice. */
+	/* The headers that are signed, at least host: lower case, no name twice. */
 	const struct d9__sigv4_pair *headers;
 	size_t n_headers;
 	const char *payload; /* SHA-256 of the body in hex, or D9__SIGV4_UNSIGNED */
@@ -39,7 +39,7 @@ char *d9__sigv4_target(const struct d9__sigv4 *request);
 /* The value of Authorization, owned; NULL: out of memory. */
 char *d9__sigv4_authorization(const struct d9__sigv4 *request);
 
-/* The same as d9__sigv4_target() with X-Amz-... and the signature in the query, good for |seconds|;
+/* Like d9__sigv4_target(), but with X-Amz-... and the signature in the query, good for |seconds|;
  * |token| may be NULL. */
 char *d9__sigv4_presign(const struct d9__sigv4 *request, unsigned seconds, const char *token);
 

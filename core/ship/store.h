@@ -147,7 +147,7 @@ const char *d9__bucket_url(const struct d9__bucket *bucket);
  * is no error here: the answer says it.
  */
 int d9__bucket_put(struct d9__bucket *bucket, uint64_t token, const struct d9__bucket_put *put, int fd);
-/* The same with a body from memory: marker, manifest.  put->size bytes at |data|. */
+/* Like the function above, but with a body from memory: marker, manifest.  put->size bytes at |data|. */
 int d9__bucket_put_bytes(struct d9__bucket *bucket, uint64_t token, const struct d9__bucket_put *put,
 			 const void *data);
 /* |size| bytes from |first| on (0: all that follow) into |fd|, from its beginning. */

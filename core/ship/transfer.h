@@ -13,7 +13,7 @@
 
 #define D9__TRANSFER_HEADERS 48 /* that a request has at most */
 
-/* What to ask; all borrowed until d9__transfer_begin() returns, |data| and the descriptors longer. */
+/* A request; all borrowed until d9__transfer_begin() returns, |data| and the descriptors longer. */
 struct d9__ask {
 	const char *method;
 	const char *key; /* NULL: of the bucket itself */
@@ -48,7 +48,7 @@ struct d9__transfer {
 	bool flood;
 	int local_error; /* errno of a descriptor */
 
-	/* What its head said. */
+	/* The answer's head. */
 	char etag[96], request[96], checksum[64], region[64];
 	int64_t date, modified;
 	uint64_t length;

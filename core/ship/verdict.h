@@ -8,7 +8,7 @@
 
 #include "ship/store.h"
 
-/* What is done once without the caller; bits, for |tried|. */
+/* Steps that are taken once without the caller; bits, for |tried|. */
 enum d9__next {
 	D9__NEXT_ANSWER = 0, /* nothing: tell the caller */
 	D9__NEXT_REFRESH = 1, /* credentials */
@@ -56,7 +56,7 @@ struct d9__verdict {
 
 struct d9__verdict d9__verdict_of(const struct d9__outcome *outcome);
 
-/* What somebody can do about that error; NULL: nothing that is known. */
+/* Return the advice for that error, or NULL if there is none. */
 const char *d9__verdict_advice(const char *code);
 
 #endif /* D9_SHIP_VERDICT_H */

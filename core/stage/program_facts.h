@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a stage's program is told of its segment, as JSON in DIAL9_SEGMENT. */
+/* The facts of a segment that its stage's program gets, as JSON in DIAL9_SEGMENT. */
 
 #ifndef D9_STAGE_PROGRAM_FACTS_H
 #define D9_STAGE_PROGRAM_FACTS_H

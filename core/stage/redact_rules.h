@@ -54,13 +54,13 @@ enum d9__redact_field {
 	D9__SCRUB_TRIGGER,
 };
 
-/* What becomes of the events of a schema. */
+/* The treatment of a schema's events. */
 struct d9__redact_plan {
 	bool drop;
 	uint8_t fields[]; /* enum d9__redact_field */
 };
 
-/* Those of scrub.  0 or -ENOMEM. */
+/* Add the rules of scrub.  Returns 0 or -ENOMEM. */
 int d9__redact_rules_scrub(struct d9__redact_rules *rules);
 
 /* |text|: globs with commas between them.  0, -EINVAL for an empty one or too many, -ENOMEM. */

@@ -43,10 +43,10 @@ int d9__scrub_learn(struct d9__scrub *scrub, const struct d9__frame *frame);
 /* |event| is to be written; false: it is not. */
 bool d9__scrub_event(struct d9__scrub *scrub, const struct d9__frame *event);
 
-/* What stands for |text| in a field whose plan is |how|.  |*out| is valid until the next call.  0 or -ENOMEM. */
+/* Get the replacement of |text| in a field whose plan is |how|.  |*out| is valid until the next call.  0 or -ENOMEM. */
 int d9__scrub_text(struct d9__scrub *scrub, uint8_t how, const char *text, size_t len, const char **out, size_t *out_len);
 
-/* What stands for the number or the address |value| there.  0 or -ENOMEM. */
+/* Get the replacement of the number or address |value| there.  Returns 0 or -ENOMEM. */
 int d9__scrub_number(struct d9__scrub *scrub, uint8_t how, uint64_t value, uint64_t *out);
 
 /* The key and the value that stand for a pair of metadata, for free(3).  1; 0: it is left out; -ENOMEM. */

@@ -9,7 +9,7 @@
 
 #include "stage/redact_rules.h"
 
-/* What becomes of the events of |schema|, for free(3); NULL: out of memory. */
+/* Return the treatment of |schema|'s events, for free(3); NULL: out of memory. */
 struct d9__redact_plan *d9__scrub_plan(const struct d9_schema *schema);
 
 /* Whether readers know what |annotation| says. */

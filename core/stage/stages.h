@@ -26,7 +26,7 @@
 
 enum d9__stage_kind { D9__STAGE_SYMBOLIZE, D9__STAGE_REDACT, D9__STAGE_PROGRAM };
 
-/* What becomes of a segment when a stage fails. */
+/* The treatment of a segment whose stage failed. */
 enum d9__stage_error {
 	D9__STAGE_ERROR_UNSET, /* as SHIP; once one of them redacts, as KEEP */
 	D9__STAGE_ERROR_SHIP,  /* it goes on as it was before that stage; never if that is redact */
@@ -61,7 +61,7 @@ struct d9__stages {
 	/* Writes |path| with symbols to standard output, in a process of its own; an exit status.
 	 */
 	int (*symbolize)(const char *path);
-	/* What went wrong, in one line, with the segment |path|; |stage| is NULL if that is no
+	/* Called with each error, in one line, with the segment |path|; |stage| is NULL if that is no
 	 * stage's fault. */
 	void (*tell)(void *context, const char *path, const char *stage, const char *what);
 	void (*pulse)(void *context); /* called now and then while a program runs; may be NULL */
