@@ -35,7 +35,7 @@ int d9__parquet_values_skip(struct d9__parquet_values *values);
 /* Begin the next row group. */
 void d9__parquet_values_reset(struct d9__parquet_values *values);
 
-/* What a chunk of a row group is told by, in the file's end. */
+/* The description of a row group's chunk in the file's footer. */
 struct d9__parquet_chunk {
 	uint64_t dictionary_at, data_at; /* behind the chunk's start; without a dictionary both are 0 */
 	uint64_t plain_bytes, bytes;	 /* with headers, before and after packing */

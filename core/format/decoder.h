@@ -16,7 +16,7 @@
 
 #define D9__DECODER_DEPTH_MAX 64 /* lists and maps inside one another */
 
-/* What a batch has defined so far.  Frames in, no memory of the frames themselves. */
+/* The definitions of a batch so far.  Frames in, no memory of the frames themselves. */
 struct d9__decoder {
 	struct d9__definitions *schemas; /* borrowed; may be shared by many decoders */
 	uint64_t limit_bytes;           /* of memory for one batch's pools; 0: none */

@@ -44,7 +44,7 @@ enum d9__trigger_kind {
 	D9__TRIGGER_KINDS,
 };
 
-/* What its numbers are. */
+/* The kind of its numbers. */
 enum d9__trigger_unit { D9__TRIGGER_NO_UNIT, D9__TRIGGER_NS, D9__TRIGGER_COUNT, D9__TRIGGER_PER_SECOND };
 
 enum d9__trigger_subject { D9__TRIGGER_LOOP, D9__TRIGGER_CALLBACK, D9__TRIGGER_THREAD };
@@ -90,7 +90,7 @@ uint32_t d9__trigger_line(const char *list, const char *one, uint32_t *before);
 /* False: |fault| tells where it is wrong, and |out| is not to be used. */
 bool d9__trigger_parse(const char *text, size_t len, struct d9__trigger *out, struct d9__trigger_fault *fault);
 
-/* The same for a text in which callbacks may have names: those are marked. */
+/* Parse a text in the same way in which callbacks may have names, and mark them. */
 bool d9__trigger_parse_names(const char *text, size_t len, struct d9__trigger *out, struct d9__trigger_fault *fault);
 
 /* |text|, which was parsed to |trigger|, as its author wrote it: without what was resolved. */

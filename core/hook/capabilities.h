@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an adapter's hooks can and cannot see, as metadata of the trace:
+ * The things that an adapter's hooks can and cannot see, as metadata of the trace:
  *
  *	loop.libevent.version       2.1.12-stable
  *	loop.libevent.capabilities  poll=full,park=on,wake=full,lateness=on,task_end=partial

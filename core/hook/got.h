@@ -78,7 +78,7 @@ struct d9__got_hook {
 		.place = (where)                                                                   \
 	}
 
-/* What took hold; readable at any time. */
+/* Counters of the words that were patched; readable at any time. */
 struct d9__got_counts {
 	_Atomic(uint32_t) modules;  /* with at least one swapped slot */
 	_Atomic(uint32_t) slots;    /* swapped and still mapped */
@@ -164,7 +164,7 @@ D9_API int d9__got_resolve(struct d9__got_table *table);
 /* mprotect(2), replaced by tests of its refusal. */
 extern int (*d9__got_protect)(void *addr, size_t len, int prot);
 
-/* What a word's present value asks for. */
+/* The verdict on a word, by its present value. */
 enum d9__got_verdict {
 	D9__GOT_SWAP,    /* holds the real function */
 	D9__GOT_BIND,    /* not bound yet: points into its own module */
@@ -175,7 +175,7 @@ enum d9__got_verdict {
 	D9__GOT_LEAVE,   /* none of our business */
 };
 
-/* All that the verdict depends on. */
+/* The inputs of the verdict. */
 struct d9__got_word {
 	const void *value, *real, *replacement;
 	unsigned place;      /* of the hook */

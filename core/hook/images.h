@@ -79,7 +79,7 @@ D9_API unsigned d9__images_refresh(struct d9__images *images);
  */
 D9_API void *d9__images_resolve(struct d9__images *images, const char *name);
 
-/* The same for |n| names in one go. */
+/* Look up |n| names at once in the same way. */
 struct d9__image_symbol {
 	const char *name;
 	void *address; /* result, or NULL */

@@ -33,7 +33,7 @@
 
 #include "record/sanitized.h"
 
-/* What one stub stands for.  Immutable once its address is out, the atomics excepted. */
+/* The callback and place of one stub.  Immutable once its address is out, the atomics excepted. */
 struct d9__stub {
 	void *callback;   /* what the body has to call */
 	const void *site; /* where the program registered it; NULL: any site (pool nearly full) */

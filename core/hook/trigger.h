@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a name exported by the preload library stands for, by who calls it.
+ * The function behind a name that the preload library exports, by its caller.
  *
  * The library exports a few constructors of loops to gain control when the loop library is loaded
  * later.  Calls from a module that embeds its own copy must go to that copy, and calls in a

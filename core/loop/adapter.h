@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What our own adapters need of loops and tasks beyond <dial9/loop.h>. */
+/* Functions on loops and tasks for our own adapters, beyond <dial9/loop.h>. */
 
 #ifndef D9_LOOP_ADAPTER_H
 #define D9_LOOP_ADAPTER_H
@@ -23,7 +23,7 @@ D9_API void d9__loop_set_companion(struct d9_loop *loop, void *companion);
 D9_API void *d9__loop_companion(struct d9_loop *loop);
 
 /*
- * What the living task |key| was armed with: |out->callsite|, |out->fd| and |out->kind|.  False:
+ * Get the values with which the living task |key| was armed: |out->callsite|, |out->fd| and |out->kind|.  False:
  * there is none.  Quick.
  */
 D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out);

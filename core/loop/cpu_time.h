@@ -24,7 +24,7 @@ struct d9__cpu_reading {
 	bool has_wait;
 };
 
-/* What the kernel counts of a thread; grows. */
+/* The kernel's counters of a thread; they only grow. */
 struct d9__cpu_usage {
 	uint64_t voluntary, involuntary; /* switches: by a wait, by others that want the CPU */
 	uint64_t minor, major;           /* page faults: without a disk's help, with it */
@@ -51,7 +51,7 @@ struct d9__cpu_time {
 	uint32_t tid;
 };
 
-/* What a long poll lost: asleep, and to others that ran.  |grown| is that of the time since the reading before it. */
+/* Time in a long poll without the CPU: asleep, and preempted.  |grown| is that of the time since the reading before it. */
 struct d9__cpu_off {
 	uint64_t blocked_ns, run_queue_ns;
 	struct d9__cpu_usage grown;

@@ -16,7 +16,7 @@
 /* Worker of a thread that runs no loop. */
 #define D9__SPAN_NO_WORKER 255u
 
-/* What a span is for ever.  Lasts as long as the process. */
+/* The properties of a span that never change.  Lives as long as the process. */
 struct d9__span_type {
 	uint32_t enter, exit; /* type ids */
 	uint32_t origin, target, file, level; /* name handles; D9__NAME_EMPTY: none */
@@ -29,7 +29,7 @@ struct d9__span_type {
 	} fields[D9__SPAN_VALUES_MAX];
 };
 
-/* What an event says of a span. */
+/* The values of a span that an event has. */
 struct d9__span_state {
 	const struct d9__span_type *type;
 	uint64_t id, parent; /* |parent| 0: none */
@@ -42,7 +42,7 @@ struct d9__span_state {
 	const uint16_t *at; /* where each begins; behind the last, where they end */
 };
 
-/* What the close says besides. */
+/* The further values of a close. */
 struct d9__span_times {
 	uint64_t start_ns, first_ns; /* |first_ns| 0: never entered */
 	uint64_t active_ns;

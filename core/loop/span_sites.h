@@ -31,7 +31,7 @@ static inline const struct d9__span_site_type *d9__span_site_type(const struct d
 	return (const struct d9__span_site_type *)__atomic_load_n(&site->d9__type, __ATOMIC_ACQUIRE);
 }
 
-/* What calls in the wrong order are called in the trace. */
+/* The names in the trace of calls in the wrong order. */
 enum d9__span_mistake {
 	D9__SPAN_EXIT_WITHOUT_ENTER,
 	D9__SPAN_CLOSE_WHILE_ENTERED,

@@ -61,7 +61,7 @@ struct d9__run {
 };
 
 struct d9__thread {
-	/* What every poll touches, in one line.  Owner thread only. */
+	/* The members that every poll touches, in one cache line.  Owner thread only. */
 	union {
 		struct {
 			uint8_t odd;	   /* enum d9__odd */

@@ -29,7 +29,7 @@ struct d9__waits {
 	uint64_t random;
 	uint64_t left_ns; /* of waits, until the next dump; 0: not drawn yet */
 	uint32_t n;
-	/* Those that running callbacks armed; of more, the wait counts from the moment of the latest record. */
+	/* The tasks that running callbacks armed; of more, the wait counts from the moment of the latest record. */
 	struct d9__armed {
 		struct d9__task *task;
 		uint64_t id;

@@ -20,7 +20,7 @@ void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint
 struct d9__task *d9__wakes_task(struct d9__thread *thread, struct d9__slot *slot,
 				struct d9_loop *loop, uint64_t key, uint32_t epoch);
 
-/* What is to be written with a poll. */
+/* The wake that is to be written with a poll. */
 struct d9__wake {
 	uint64_t ns; /* 0: nothing */
 	uint64_t waker;

@@ -42,7 +42,7 @@
 
 #include "sample/alloc_live.h"
 
-/* What a thread keeps.  All zero is valid: its first allocation is looked at. */
+/* The state of a thread.  All zero is valid: its first allocation is looked at. */
 struct d9__alloc_thread {
 	uint64_t left;	 /* bytes until the next sample */
 	uint64_t rate;	 /* with which |left| was drawn; 0: never */

@@ -52,7 +52,7 @@ static inline bool d9__alloc_maybe_live(const void *block)
 /* Make room for the set.  Idempotent.  0 or -ENOMEM.  One thread at a time. */
 int d9__live_init(void);
 
-/* What d9__live_add() had to give up for it. */
+/* The block that d9__live_add() evicted for it. */
 enum d9__live_added {
 	D9__LIVE_ADDED,
 	D9__LIVE_EVICTED, /* the oldest of its part */

@@ -21,7 +21,7 @@ struct d9__unwind_rows {
 /* Append a row.  0, -ENOMEM, or -E2BIG if there are |max| already. */
 int d9__unwind_rows_add(struct d9__unwind_rows *rows, const struct d9__unwind_row *row);
 
-/* What the instructions have said so far about one range of code. */
+/* The state of the instructions so far for one range of code. */
 struct d9__cfi_state {
 	uint8_t cfa;           /* enum d9__cfa_rule */
 	uint8_t rbp;           /* enum d9__rbp_rule */

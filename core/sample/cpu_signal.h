@@ -45,7 +45,7 @@ bool d9__cpu_signal_fork_child(void);
 void d9__cpu_signal_lock(void);
 void d9__cpu_signal_unlock(void);
 
-/* What the handler got is not ours: do what the program has set. */
+/* The signal is not of our timers: do what the program has set. */
 void d9__cpu_signal_pass_on(int signal);
 
 /* ---- for the program's calls ---- */

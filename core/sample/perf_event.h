@@ -12,7 +12,7 @@
 
 #define D9__PERF_REASON_LEN 256
 
-/* What to sample, of whom. */
+/* The event to sample, and the thread or processor. */
 struct d9__perf_want {
 	int tid;	/* -1: all processes */
 	int cpu;	/* -1: wherever |tid| runs */

@@ -50,13 +50,13 @@ enum d9__unwind_stop {
 
 #define D9__REGISTERS 16
 
-/* What a walk starts from.  On aarch64 |bp| is x29. */
+/* The registers that a walk starts from.  On aarch64 |bp| is x29. */
 struct d9__registers {
 	uintptr_t ip, sp, bp;
 	uintptr_t all[D9__REGISTERS]; /* by the numbers of the x86-64 psABI; elsewhere nothing */
 };
 
-/* What a walk found. */
+/* The result of a walk. */
 struct d9__unwound {
 	uint32_t n;    /* frames, the innermost first; the first is the interrupted pc, others are return addresses */
 	uint8_t stop;  /* enum d9__unwind_stop */
@@ -71,7 +71,7 @@ struct d9__unwind_cached {
 };
 
 /*
- * What a thread needs to be unwound, about 24 KiB.  Of one walk at a time.  All zero but for |pid| will do.
+ * The memory for unwinding a thread, about 24 KiB.  For one walk at a time.  All zero but for |pid| will do.
  */
 struct d9__unwind_thread {
 	uintptr_t low, high; /* of its stack; both 0: not known */
@@ -98,7 +98,7 @@ struct d9__unwound d9__unwind(struct d9__unwind_thread *thread,
 			      const struct d9__registers *registers, uint64_t *pcs, uint32_t max);
 
 /*
- * The same of a thread that runs on, with |len| bytes of its stack from registers->sp on, copied to |stack|, which is
+ * Walk the stack of a thread that runs on, with |len| bytes of its stack from registers->sp on, copied to |stack|, which is
  * aligned as the stack is.  |thread| is nobody else's; its bounds are not looked at.
  */
 struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const struct d9__registers *registers,

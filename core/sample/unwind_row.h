@@ -34,7 +34,7 @@ enum d9__cfa_rule {
 	D9__CFA_RULES = D9__CFA_REGISTER + 16
 };
 
-/* What the caller's rbp is; m is the row's |rbp_offset|. */
+/* The caller's rbp; m is the row's |rbp_offset|. */
 enum d9__rbp_rule {
 	D9__RBP_SAME,   /* unchanged */
 	D9__RBP_AT_CFA, /* the word at CFA + m */
