@@ -799,7 +799,7 @@ static int take_options(struct d9__args *args, struct options *options)
 	if (key < 0)
 		return d9__args_exit(key);
 	if (options->exec && (options->report || options->require || options->on_dump.n || options->ship.wanted))
-		return d9__cmd_fail("record", "with --exec nobody waits for CMD, so there is no %s",
+		return d9__cmd_fail("record", "with --exec dial9 does not wait for CMD, so there is no %s",
 				    options->report  ? "--report" :
 				    options->require ? "--require" :
 				    options->on_dump.n ? "--on-dump" : "--ship");

@@ -145,7 +145,7 @@ static int serve_with_assets(struct d9__server_options *options, bool open)
 	if (err)
 		return d9__cmd_fail("serve", "%s", strerror(-err));
 	if (options->listen && !is_loopback(options->listen))
-		d9__cmd_fail("serve", "warning: %s is open to other machines: whoever sees the address on its way "
+		d9__cmd_fail("serve", "warning: %s is open to other machines: anyone who sees the address on its way "
 				      "can read the trace", options->listen);
 	options->assets = assets;
 	status = run(options, open);

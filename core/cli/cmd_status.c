@@ -33,7 +33,7 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "status",
 	.synopsis = "[OPTIONS] [PID]",
-	.text = "How the recorders of this machine do: yours, as root all, or that of PID.\n"
+	.text = "State of the recorders on this machine: yours, as root all, or that of PID.\n"
 		"Exit status 1: one is dead, hung, suspended, paused or blind, or has lost\n"
 		"events.\n",
 	.opts = opts,

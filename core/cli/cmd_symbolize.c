@@ -42,7 +42,7 @@ static const struct d9__opt opts[] = {
 	{ 'o', "output", "FILE", "write copies: a file for one segment, else a directory [in place]" },
 	{ KEY_DEBUG_DIR, "debug-dir", "DIR", "look for debug files here, too; may be repeated" },
 	{ KEY_DEBUGINFOD, "debuginfod", NULL, "ask the servers in $DEBUGINFOD_URLS for the rest" },
-	{ KEY_NO_NETWORK, "no-network", NULL, "ask nobody; the default" },
+	{ KEY_NO_NETWORK, "no-network", NULL, "ask no server; the default" },
 	{ 0, NULL, NULL, NULL },
 };
 

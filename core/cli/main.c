@@ -26,7 +26,7 @@ static const struct d9__cmd commands[] = {
 	{ "process", "run stages over sealed segments: symbols in, secrets out", d9__cmd_process },
 	{ "scrub", "copy a trace for strangers, without its texts and addresses", d9__cmd_scrub },
 	{ "ship", "send sealed segments and dumps to an object store", d9__cmd_ship },
-	{ "status", "how the recorders of this machine do", d9__cmd_status },
+	{ "status", "state of the recorders on this machine", d9__cmd_status },
 	{ "top", "the callbacks of a running program, busiest first", d9__cmd_top },
 	{ "trigger", "what makes a running program keep its last seconds", d9__cmd_trigger },
 	{ "dump", "make a running program keep its last seconds", d9__cmd_dump },

@@ -172,7 +172,7 @@ static void explain_no_dump(FILE *out, const struct d9__record_line *line)
 {
 	fprintf(out, "nothing was dumped: a recorder ran in %s, in memory only, and %s", line->argv[0],
 		line->triggers ? "no trigger fired" :
-				 "nobody asked for it; while it runs: dial9 dump PID, or by itself: --trigger 'poll > 50ms'");
+				 "no dump was requested; while it runs: dial9 dump PID, or by itself: --trigger 'poll > 50ms'");
 }
 
 /* What is in the store is not here any more, and its events are not counted. */
