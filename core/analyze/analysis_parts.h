@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of an analysis share. */
+/* Declarations that the parts of an analysis share. */
 
 #ifndef D9_ANALYZE_ANALYSIS_PARTS_H
 #define D9_ANALYZE_ANALYSIS_PARTS_H

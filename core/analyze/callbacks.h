@@ -175,7 +175,7 @@ struct d9__callback {
 	} stalls[D9__CALLBACK_STALLS];
 	size_t n_stalls;
 
-	/* What the program or its loop library calls its tasks, or NULL; |names|: others of them otherwise. */
+	/* The name that the program or its loop library gives to its tasks, or NULL; |names|: others of them otherwise. */
 	char *task_name;
 	bool names;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a trace shows to be wrong: the rules as one table. */
+/* Findings, the faults that a trace shows: the rules as one table. */
 
 #ifndef D9_ANALYZE_FINDINGS_H
 #define D9_ANALYZE_FINDINGS_H
@@ -20,7 +20,7 @@ enum d9__severity {
 /* "critical", "warning", "info". */
 const char *d9__severity_name(enum d9__severity severity);
 
-/* What a check tells of.  Consequences stand under causes of the same. */
+/* The subject of a check.  Consequences stand under causes of the same. */
 enum d9__about {
 	D9__ABOUT_DATA,	 /* how far all other findings can be trusted */
 	D9__ABOUT_TIME,	 /* what has the loop, and who waits for it */
@@ -82,7 +82,7 @@ struct d9__findings {
 	size_t n;
 	size_t by_severity[D9__SEVERITIES];
 
-	/* Whose long calls have a finding that says more than that they are long. */
+	/* Callbacks with a finding that says more of their long calls than that they are long. */
 	struct d9__explained {
 		const struct d9__callback *callback;
 		struct d9__finding *finding;
@@ -172,7 +172,7 @@ bool d9__finding_is_explained(const struct d9__findings *findings, const struct 
 /* Whether an earlier |check| found something. */
 bool d9__finding_told(const struct d9__findings *findings, const char *check);
 
-/* Who wakes: "produce", "worker 2", "a thread without a loop". */
+/* Print the name of the waker: "produce", "worker 2", "a thread without a loop". */
 void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint64_t waker_worker,
 		       char *buf, size_t size);
 
@@ -230,7 +230,7 @@ void d9__check_leak_by_site(struct d9__findings *findings);
 /* findings_inside.c */
 void d9__check_page_faults(struct d9__findings *findings);
 
-/* What to do about sleeping in |place|, such as "fsync(7)" or "futex: a lock"; NULL: that is not known. */
+/* Return the advice on sleeping in |place|, such as "fsync(7)" or "futex: a lock"; NULL: that is not known. */
 const char *d9__finding_remedy(const struct d9__findings *findings, const char *place);
 
 /*
@@ -272,7 +272,7 @@ void d9__check_wake_delay(struct d9__findings *findings);
  */
 void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_site *site, char *buf, size_t size);
 
-/* What the calls of |callback| block in, for finding->blocked; NULL: nothing that matters, or no memory. */
+/* Return the functions in which |callback|'s calls block, for finding->blocked; NULL: nothing that matters, or no memory. */
 char *d9__finding_blocked(const struct d9__analysis *a, const struct d9__callback *callback);
 
 /* The site that |callback| blocks in longest. */

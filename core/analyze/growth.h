@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process holds, told once a second: memory and descriptors, and whose calls go with their growth. */
+/* Memory and descriptors of the process, told once a second, and the callbacks whose calls go with their growth. */
 
 #ifndef D9_ANALYZE_GROWTH_H
 #define D9_ANALYZE_GROWTH_H

@@ -24,7 +24,7 @@ struct d9__heap_sum {
 	uint64_t samples;
 };
 
-/* What one sample of |size| bytes stands for, of those taken every |rate| bytes. */
+/* Return the number of allocations that one sample of |size| bytes stands for, if taken every |rate| bytes. */
 struct d9__heap_sum d9__heap_weigh(uint64_t size, uint64_t rate);
 
 #define D9__HEAP_FRAMES 128 /* kept of each call chain, innermost first */
@@ -92,7 +92,7 @@ struct d9__heap_site {
  */
 struct d9__heap_site *d9__heap_sites(const struct d9__heap *heap, const char *program, size_t *n);
 
-/* What was allocated in the calls of one callback. */
+/* The allocations in the calls of one callback. */
 struct d9__heap_caller {
 	const struct d9__callback *callback;
 	size_t first; /* number of its first stack */

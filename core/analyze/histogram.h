@@ -15,7 +15,7 @@
 #define D9__HISTOGRAM_SUBS     (1 << D9__HISTOGRAM_SUB_BITS)
 #define D9__HISTOGRAM_OCTAVES  (64 - D9__HISTOGRAM_SUB_BITS + 1)
 
-/* What reports state about quantiles: 1/256, rounded up. */
+/* The error of quantiles that reports state: 1/256, rounded up. */
 #define D9__HISTOGRAM_ERROR 0.004
 
 /* All zero is an empty histogram. */

@@ -73,7 +73,7 @@ const struct d9__idle_stack **d9__idle_sorted(const struct d9__idle *idle, size_
  */
 void d9__idle_describe(const struct d9__idle_stack *stack, char *buf, size_t size);
 
-/* What a dumped wait of |length_ns| stands for. */
+/* Return the idle time that a dumped wait of |length_ns| stands for. */
 double d9__idle_weight(uint64_t length_ns, double mean_ns);
 
 #endif /* D9_ANALYZE_IDLE_H */

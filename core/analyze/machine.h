@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine did to the process: the counters of ProcessStateEvent that only grow. */
+/* The machine's effects on the process: the counters of ProcessStateEvent that only grow. */
 
 #ifndef D9_ANALYZE_MACHINE_H
 #define D9_ANALYZE_MACHINE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the trace says about itself: its metadata, what its hooks could see, what it lost. */
+/* The trace's description of itself: metadata, capabilities of its hooks, losses. */
 
 #ifndef D9_ANALYZE_METADATA_H
 #define D9_ANALYZE_METADATA_H

@@ -17,7 +17,7 @@ enum d9__page_color {
 	D9__FAINT,
 };
 
-/* What goes out passes through here, and is shown by the rule of shown.h. */
+/* All output passes through here, and is shown by the rule of shown.h. */
 struct d9__page {
 	FILE *out;
 	unsigned width; /* columns */

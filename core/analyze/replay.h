@@ -83,7 +83,7 @@ int d9__replay_call(struct d9__worker *worker, struct d9__callback *callback, ui
 void d9__replay_taken(struct d9__worker *worker, const struct d9__callback *callback,
 		      uint64_t taken_ns);
 
-/* Who made a call ready. */
+/* The waker of a call. */
 enum d9__replay_wake {
 	D9__REPLAY_BY_LOOP,
 	D9__REPLAY_BY_OTHER_LOOP,

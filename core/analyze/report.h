@@ -39,7 +39,7 @@ int d9__report_init(struct d9__report *report, const struct d9__analysis *analys
 		    const struct d9__findings *findings);
 void d9__report_release(struct d9__report *report);
 
-/* What the wire and REPORT-JSON.md call events of the trace, summed by name. */
+/* The trace's events, as the wire and REPORT-JSON.md call them, summed by name. */
 struct d9__named_count {
 	const char *name;
 	enum d9_event_kind kind;
@@ -100,7 +100,7 @@ unsigned d9__report_section(const char *name);
 /* Name |i| of all sections; NULL behind the last. */
 const char *d9__report_section_name(size_t i);
 
-/* What is to be shown: one finding, else some sections, else everything, else what fits on a screen. */
+/* The choice of what to show: one finding, else some sections, else everything, else what fits on a screen. */
 struct d9__report_style {
 	unsigned width; /* columns, at least 40 */
 	unsigned lines; /* of the screen, one of which is left to the prompt */

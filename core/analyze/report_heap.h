@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reports tell of allocations. */
+/* Allocations in reports. */
 
 #ifndef D9_ANALYZE_REPORT_HEAP_H
 #define D9_ANALYZE_REPORT_HEAP_H

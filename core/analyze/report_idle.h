@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reports tell of idle tasks: the stacks that armed them. */
+/* Idle tasks in reports: the stacks that armed them. */
 
 #ifndef D9_ANALYZE_REPORT_IDLE_H
 #define D9_ANALYZE_REPORT_IDLE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the text report share. */
+/* Declarations that the files of the text report share. */
 
 #ifndef D9_ANALYZE_REPORT_PARTS_H
 #define D9_ANALYZE_REPORT_PARTS_H
@@ -48,7 +48,7 @@ void d9__report_headline(const struct d9__report_all *all, const struct d9__repo
 /* Print for each process the first trigger that fired, by which its recorder kept this trace; nothing where none did. */
 void d9__report_fired(const struct d9__report_all *all);
 
-/* What is wrong and what to do, on a screen of style->lines lines. */
+/* Print the findings with their advice, on a screen of style->lines lines. */
 void d9__report_first(const struct d9__report_all *all);
 
 #endif /* D9_ANALYZE_REPORT_PARTS_H */

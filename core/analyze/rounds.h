@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What keeps a loop going: its rounds, looked at a tenth of a second at a time, so that a stretch
+ * The reasons why a loop keeps running: its rounds, looked at a tenth of a second at a time, so that a stretch
  * in which one callback is called over and over is not hidden by hours in which it was not.
  */
 
@@ -22,7 +22,7 @@ struct d9__piece;
 /* A wait shorter than this one was none: the loop only looked. */
 #define D9__REAL_WAIT_NS D9__US(10)
 
-/* What makes callbacks ready. */
+/* The sources that make callbacks ready. */
 enum d9__cause {
 	D9__CAUSE_TIMER,
 	D9__CAUSE_SIGNAL,

@@ -17,7 +17,7 @@
 /* Of switches the recorder tells those of slices so long: `sched.switch_duty` in FORMAT.md. */
 #define D9__SLICE_NS UINT64_C(100000000)
 
-/* What a frame is called.  Borrowed from the samples' texts. */
+/* The name of a frame.  Borrowed from the samples' texts. */
 struct d9__frame_name {
 	const char *function;	   /* never NULL: else where the address lies */
 	const char *file, *module; /* NULL: unknown */
@@ -51,7 +51,7 @@ struct d9__stack {
 	uint64_t addresses[];
 };
 
-/* What a sample says of its thread. */
+/* The state of a sample's thread. */
 struct d9__sampled {
 	uint32_t tid;
 	const char *name; /* not terminated; |name_len| 0: not told */

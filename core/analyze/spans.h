@@ -43,7 +43,7 @@ struct d9__spans {
 
 void d9__spans_release(struct d9__spans *spans);
 
-/* What one event says.  |id| 0 is treated as any other. */
+/* The values of one event.  |id| 0 is treated as any other. */
 struct d9__span_event {
 	uint64_t ns, id;
 	bool has_parent;
@@ -52,7 +52,7 @@ struct d9__span_event {
 	size_t name_len;
 };
 
-/* What a close says.  Of old and foreign ones only the first two are known. */
+/* The values of a close.  Of old and foreign ones only the first two are known. */
 struct d9__span_end {
 	uint64_t ns, id;
 	uint64_t start_ns;  /* of its creation; 0: not known */

@@ -24,7 +24,7 @@ struct d9__spawn_texts {
 /* Take |event| if it is such a row.  0 or -ENOMEM. */
 int d9__spawn_texts_learn(struct d9__spawn_texts *texts, const struct d9_event *event);
 
-/* What was recorded for |text| of the segment |segment|: often the same. */
+/* Return the text that was recorded for |text| of the segment |segment|: often the same. */
 struct d9_text d9__spawn_texts_recorded(const struct d9__spawn_texts *texts, uint32_t segment, struct d9_text text);
 
 void d9__spawn_texts_release(struct d9__spawn_texts *texts);

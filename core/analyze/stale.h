@@ -12,7 +12,7 @@
 /* A clock that callbacks made so old is worth a warning whatever it was used for. */
 #define D9__STALE_ALWAYS_NS D9__MS(100)
 
-/* What one callback armed so. */
+/* The tasks that one callback armed so. */
 struct d9__stale_timers {
 	uint64_t armed, early; /* |early|: ran, and by the callbacks' own doing before their time */
 

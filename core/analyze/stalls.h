@@ -49,7 +49,7 @@ struct d9__stall {
 	uint64_t unread_ns; /* of a call that the end of the trace cut: nobody knows what it did in that time */
 	struct d9__account time; /* of total_ns */
 
-	/* Who waited; worst first. */
+	/* The callbacks that waited; worst first. */
 	uint64_t waited, waited_max_ns;
 	struct d9__victim victims[D9__STALL_VICTIMS];
 	size_t n_victims;
@@ -59,7 +59,7 @@ struct d9__stall {
 bool d9__stall_is_blocked(const struct d9__stall *stall);
 
 /*
- * What |stall|'s culprit took itself: without its part of the time in which the thread was ready
+ * The time that |stall|'s culprit took itself: without its part of the time in which the thread was ready
  * and the kernel ran something else, and of the time that no reading covers because the trace ended.
  */
 uint64_t d9__stall_own_ns(const struct d9__stall *stall);

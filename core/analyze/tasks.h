@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What loops call: registrations by id, from spawn to end. */
+/* Tasks, which loops call: registrations by id, from spawn to end. */
 
 #ifndef D9_ANALYZE_TASKS_H
 #define D9_ANALYZE_TASKS_H

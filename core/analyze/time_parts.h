@@ -9,7 +9,7 @@
  * - waiting, of spans and loops only: between calls;
  * - unknown: what no reading covers; it is never spread over the others.
  *
- * What is read, best first:
+ * The readings that are used, best first:
  *
  * 1. A call of D9__STALL_NS and more has a reading at its end (OffCpuEvent): its parts are known.
  * 2. Waits that were told one by one (BlockingCallEvent) are blocked time.
@@ -52,7 +52,7 @@ struct d9__told {
 /* |ns| in |function|; the same function is always the same pointer. */
 void d9__told_add(struct d9__told *told, const char *function, uint64_t ns);
 
-/* What is known of the time of one callback, call, kind of spans, or loop.  All zero is nothing. */
+/* The parts of the time of one callback, call, kind of spans, or loop.  All zero is nothing. */
 struct d9__account {
 	uint64_t on_cpu_ns, ready_ns, blocked_ns;
 	uint64_t by_period_ns; /* of the elapsed time, what shared the readings of its active period
@@ -120,7 +120,7 @@ struct d9__period {
 	} longs[D9__PERIOD_LONGS];
 	unsigned n_longs;
 
-	/* What ran inside the call that is open, or ended last. */
+	/* The calls inside the call that is open, or ended last. */
 	struct d9__time_stay inside[D9__CALL_STAYS];
 	unsigned n_inside;
 	struct d9__told told;
@@ -134,7 +134,7 @@ struct d9__period {
 	} pending;
 };
 
-/* What a worker's call was, that has ended. */
+/* A worker's call that has ended. */
 struct d9__period_call {
 	uint64_t task, ns;
 	bool has_reading;	   /* one may come */
@@ -157,7 +157,7 @@ void d9__period_short(struct d9__period *period, struct d9__account *account, ui
 /* A call has ended. */
 void d9__period_call(struct d9__period *period, const struct d9__period_call *call);
 
-/* What a reading says of the call of |task| that ended last. */
+/* Take a reading for the call of |task| that ended last. */
 struct d9__call_reading {
 	uint64_t blocked_ns, ready_ns;
 	uint64_t cpu_ns; /* at most so much was used; UINT64_MAX: not told */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each worker does over time: runs callbacks, sleeps, is awake between them. */
+/* The work of each worker over time: it runs callbacks, sleeps, is awake between them. */
 
 #ifndef D9_ANALYZE_TIMELINE_H
 #define D9_ANALYZE_TIMELINE_H
@@ -78,7 +78,7 @@ struct d9__between {
 /* A call that was open so long when the trace ended is told as one that hung; the end cut shorter ones. */
 #define D9__HUNG_NS D9__MS(1000)
 
-/* What the recorder saw of a call that is open. */
+/* The recorder's last look at a call that is open. */
 struct d9__sign {
 	uint64_t task;		    /* 0: nothing was seen */
 	uint64_t since_ns, ns;	    /* when the call began, when it was seen last */

@@ -13,7 +13,7 @@
 #include "read/segment_reader.h"
 #include "read/store.h"
 
-/* What the first pass knows about a batch. */
+/* The result of the first pass over a batch. */
 struct d9__batch_ref {
 	uint32_t segment;
 	bool sorted;             /* the events with a time other than 0 are in order */

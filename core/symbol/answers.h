@@ -11,7 +11,7 @@
 #include "analyze/table.h"
 #include "symbol/symbol.h"
 
-/* What was asked: |space| is a binary's number, or another number that nothing else has. */
+/* The question: |space| is a binary's number, or another number that nothing else has. */
 struct d9__question {
 	uint64_t address;
 	uint32_t space;

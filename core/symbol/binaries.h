@@ -16,7 +16,7 @@
 
 #define D9__NO_BINARY UINT32_MAX
 
-/* What became of the search for a binary's files. */
+/* The result of the search for a binary's files. */
 enum d9__binary_fate {
 	D9__BINARY_UNOPENED, /* nobody asked yet */
 	D9__BINARY_FOUND,    /* or its debug file was */

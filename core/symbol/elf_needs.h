@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program's loader would map, and which functions a file brings. */
+/* The files that a program's loader would map, and the functions that a file exports. */
 
 #ifndef D9_SYMBOL_ELF_NEEDS_H
 #define D9_SYMBOL_ELF_NEEDS_H

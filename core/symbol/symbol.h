@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of an address: a function at work, and what kind of address it is. */
+/* The meaning of an address: a function at work, and what kind of address it is. */
 
 #ifndef D9_SYMBOL_SYMBOL_H
 #define D9_SYMBOL_SYMBOL_H
