@@ -67,7 +67,7 @@ struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, co
 /* "fsync(7)", or "fsync()" where there is no descriptor or there are several. */
 void d9__blocked_what(const struct d9__blocked_calls *calls, char *buf, size_t size);
 
-/* Return the name of the thing that |function| waits for, if it is a lock or the like: "a lock", "a condition", ...; else NULL. */
+/* Name the thing that |function| waits for, if it is a lock or the like: "a lock", "a condition", ...; else NULL. */
 const char *d9__blocked_waits_for(const char *function);
 
 /* From where |site|'s calls are made, and where the lock was held: "db_commit (svc.c:53)", "db_commit", or "". */

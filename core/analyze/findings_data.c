@@ -468,7 +468,7 @@ void d9__check_incomplete_data(struct d9__findings *findings)
 				"The recorder says that a segment is not complete.");
 }
 
-/* What a report lacks where hooks do not see all. */
+/* The parts that a report lacks where hooks do not see all. */
 static const struct {
 	const char *key, *consequence;
 } consequences[] = {
@@ -590,7 +590,7 @@ static void check_sources(struct d9__findings *findings, bool asked)
 				"what this machine permits.",
 				"%s%s %s: %s.", sampled[i].what, asked ? ", which were asked for," : "",
 				state[1] == 'f' ? "are missing" : "are incomplete", fault);
-		/* What would permit it stands at its end. */
+		/* Its end names the setting that would permit it. */
 		d9__finding_set_brief(findings, finding, "%s: %s", sampled[i].what, fault);
 	}
 }

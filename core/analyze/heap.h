@@ -24,7 +24,7 @@ struct d9__heap_sum {
 	uint64_t samples;
 };
 
-/* Return the number of allocations that one sample of |size| bytes stands for, if taken every |rate| bytes. */
+/* Return the allocations and bytes that one sample of |size| bytes stands for, if taken every |rate| bytes. */
 struct d9__heap_sum d9__heap_weigh(uint64_t size, uint64_t rate);
 
 #define D9__HEAP_FRAMES 128 /* kept of each call chain, innermost first */

@@ -149,7 +149,7 @@ static uint64_t blame(struct d9__worker *worker, const struct d9__delay *delay)
 		end = stall->end_ns < delay->start_ns ? stall->end_ns : delay->start_ns;
 		if (start >= end || end - start < VICTIM_NS)
 			continue;
-		/* What made up less of the wait is not what it waited for. */
+		/* A call that made up less of the wait is not its cause. */
 		if (VICTIM_PART * (end - start) >= delay->ns)
 			d9__stall_add_victim(stall, &victim);
 		taken_ns += end - start;
@@ -240,7 +240,7 @@ static void look_between(const struct d9__worker *worker, struct d9__delay *dela
 	delay->own_ns -= ns < delay->own_ns ? ns : delay->own_ns;
 }
 
-/* What is over 10 ms is never forgotten for what is not. */
+/* A wait over 10 ms is never forgotten in favour of a shorter one. */
 static void keep_latest(struct d9__delay *latest, const struct d9__delay *delay)
 {
 	uint64_t ns = d9__delay_busy_ns(delay);
@@ -279,7 +279,7 @@ static void count_cause(struct d9__latency *latency, uint64_t long_ns,
 	}
 }
 
-/* What a long wait was spent on. */
+/* Tell the causes of a long wait. */
 static void explain(struct d9__latency *latency, struct d9__worker *worker, uint64_t long_ns,
 		    struct d9__delay *delay)
 {

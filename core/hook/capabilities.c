@@ -159,7 +159,7 @@ static void publish(const struct d9__capabilities *caps, const char *key, const 
 	append(&text, ".");
 	append(&text, key);
 	terminate(&text);
-	/* What the recorder has no room for comes again with the next tick. */
+	/* Keys that the recorder has no room for come again with the next tick. */
 	(void)d9__metadata_set(full_key, value);
 }
 

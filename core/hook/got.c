@@ -95,7 +95,7 @@ static void resolve_hooks(struct d9__got_table *table)
 		const struct d9__got_hook *hook = &table->hooks[i];
 		void *found = symbols[i].address;
 
-		/* Those of several tables may be one: asked for once. */
+		/* Hooks of several tables may share a word: ask for it once. */
 		if (hook->place & (D9__GOT_CHAIN | D9__GOT_SCOPE) && !d9__got_real(hook))
 			found = dlsym(RTLD_DEFAULT, hook->name);
 		/* One that was found stays: callbacks may be under way in it. */

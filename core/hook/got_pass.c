@@ -48,7 +48,7 @@ struct known_slot {
 };
 
 /*
- * What earlier passes found.  Under the patch lock, the atomics excepted.  Fixed size: the
+ * The results of earlier passes.  Under the patch lock, the atomics excepted.  Fixed size: the
  * loader's lock, held while they grow, forbids malloc().
  */
 static struct {
@@ -561,7 +561,7 @@ static int pass_module(struct dl_phdr_info *info, size_t len, void *arg)
 	return 0;
 }
 
-/* What the table has now, from the list of slots. */
+/* Read the table's present values, from the list of slots. */
 static void recount_slots(struct d9__got_table *table)
 {
 	uint32_t n_slots = 0, n_modules = 0;

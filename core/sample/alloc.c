@@ -42,7 +42,7 @@
 
 D9_TLS __thread struct d9__alloc_thread d9__alloc_self;
 
-/* What a thread is doing: what it allocates meanwhile is not sampled. */
+/* The activity of a thread during which its allocations are not sampled. */
 enum inside { OUTSIDE, SAMPLING, LOCKED /* perhaps: in the live set */ };
 
 /* Addresses of a module; both 0: of none. */
@@ -67,7 +67,7 @@ static _Atomic(struct d9__slot *) sink; /* whose side ring takes the frees of th
 static _Atomic(uint32_t) dropped_allocs, dropped_frees, evicted;
 static _Atomic(uint32_t) threads_begun;
 
-/* What a walk needs, and which stacks the chunks of threads have already.  A thread takes one for a sample. */
+/* The memory of a walk, and the stacks that the chunks of threads have already.  A thread takes one for a sample. */
 struct walker {
 	_Atomic(bool) taken;
 	struct d9__unwind_thread unwind;
@@ -430,7 +430,7 @@ void d9__alloc_sample(void *block, size_t size, const void *caller)
 		thread->probing = 2;
 		return;
 	}
-	/* What the flush thread allocates is ours, also by way of libraries. */
+	/* Allocations of the flush thread are ours, also by way of libraries. */
 	if (!rate || !block || thread->inside || thread->paused || d9__slot_is_barred(d9__self.slot) ||
 	    atomic_load_explicit(&d9__flush.self, memory_order_relaxed) == (uintptr_t)pthread_self())
 		return;
@@ -615,7 +615,7 @@ static void fork_child(void)
 
 	d9__live_forget_in_child();
 	for (unsigned i = 0; all && i < WALKERS; i++) {
-		/* What another thread was writing there is not believed. */
+		/* Another thread may have been writing there: do not believe it. */
 		if (atomic_exchange_explicit(&all[i].taken, false, memory_order_relaxed))
 			all[i].unwind.version = 0;
 	}

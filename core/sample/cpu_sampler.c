@@ -34,7 +34,7 @@
 _Static_assert(D9__SAMPLED_MAX <= 0x10000, "an index fits below");
 
 /*
- * What is known of a sampled thread, by its index.  Made by the flush thread, and never freed: a signal may be on its way.  While
+ * The state of a sampled thread, by its index.  Made by the flush thread, and never freed: a signal may be on its way.  While
  * |timer| runs, the thread's handler uses what is not marked otherwise.
  */
 struct sampled {
@@ -256,7 +256,7 @@ static bool is_barred(uint32_t tid)
 	return false;
 }
 
-/* What the handler is to know of the thread |tid|. */
+/* The handler's data of the thread |tid|. */
 static void prepare(struct sampled *thread, uint32_t index, uint32_t tid, struct d9__slot *own)
 {
 	uint64_t period_ns = SECOND_NS / self.hz;

@@ -61,7 +61,7 @@ static bool take_locked(int signal)
 	return false;
 }
 
-/* Those that the program never named come first. */
+/* Choose a signal; those that the program never named come first. */
 static int choose_locked(bool again)
 {
 	if (is_named(SIGPROF) == again && take_locked(SIGPROF))

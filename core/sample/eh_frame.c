@@ -344,7 +344,7 @@ static int put_in_order(struct compiler *compiler, struct d9__unwind_rows *out)
 	return err;
 }
 
-/* What grew by doubling takes up no more than it needs from now on. */
+/* Shrink an array that grew by doubling to its length. */
 static void take_rows(struct d9__unwind_rows *rows, struct d9__eh_frame_rows *out)
 {
 	struct d9__unwind_row *exact =

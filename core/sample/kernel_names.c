@@ -43,7 +43,7 @@ static struct {
 
 /* ---- kallsyms ---- */
 
-/* Those of |n| ascending |addresses| that are below |start|. */
+/* Count the addresses below |start| among |n| ascending |addresses|. */
 static size_t below(const uint64_t *addresses, size_t n, uint64_t start)
 {
 	size_t low = 0, high = n;

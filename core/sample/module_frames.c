@@ -27,7 +27,7 @@ struct walk {
 	bool failed;
 };
 
-/* What may be read from |address| on: up to the end of the file's part of its segment. */
+/* The bytes that may be read from |address| on: up to the end of the file's part of its segment. */
 static size_t readable_from(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {

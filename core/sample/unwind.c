@@ -240,7 +240,7 @@ static enum d9__unwind_stop step_by_row(struct walk *walk, const struct d9__unwi
 	return D9__STOP_END;
 }
 
-/* What a function with a frame pointer pushed: the caller's frame pointer, and above it the return address. */
+/* The two words that a function with a frame pointer pushed: the caller's frame pointer, and above it the return address. */
 static enum d9__unwind_stop step_by_frame_pointer(struct walk *walk)
 {
 	uintptr_t pc, bp;
@@ -255,7 +255,7 @@ static enum d9__unwind_stop step_by_frame_pointer(struct walk *walk)
 }
 
 #if D9__UNWIND_TABLES
-/* What a signal handler returns to: the kernel left all registers at sp. */
+/* The frame that a signal handler returns to: the kernel left all registers at sp. */
 static enum d9__unwind_stop step_over_signal(struct walk *walk)
 {
 	uintptr_t pc;

@@ -232,7 +232,7 @@ static size_t allowance(const struct module_rows *module)
 	return n_rows < EAGER_ROWS ? EAGER_ROWS - n_rows : 0;
 }
 
-/* What a walk has copied so far. */
+/* The amount that a walk has copied so far. */
 struct copies {
 	size_t n, bytes;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may read: a request must name this very server as its host, so that no name that resolves to
+ * Access: a request must name this very server as its host, so that no name that resolves to
  * 127.0.0.1 opens it to a web page, and its path must begin with the token that was printed at the
  * start. What it gets is from tables: the viewer's files, the listing, what is known of its
  * segments; no path is made of it.
@@ -79,7 +79,7 @@ static double number_in(const struct evkeyvalq *query, const char *key, double o
 
 static void put_segment(struct d9__json *json, const struct d9__listed *item)
 {
-	/* What is no letter is escaped, so that any name of a file is a valid path of a URL;
+	/* Escape all but letters, so that any name of a file is a valid path of a URL;
 	 * slashes too. */
 	char *escaped = evhttp_encode_uri(item->name), *url;
 
@@ -96,7 +96,7 @@ static void put_segment(struct d9__json *json, const struct d9__listed *item)
 	free(escaped);
 }
 
-/* What a query asks for. */
+/* The parameters of a query. */
 struct scope {
 	struct d9__source_scope of; /* borrows from here, and from the query */
 	double from2_ms, to2_ms;    /* another range of the same; 0: none */
@@ -250,7 +250,7 @@ static void send_report(void *context, struct d9__child_answer *answer)
 		d9__reply_text(request, 422, answer->why);
 }
 
-/* What a report is about. */
+/* The subject of a report. */
 struct subject {
 	char **paths; /* NULL-terminated; owned, and each */
 	size_t n;
@@ -308,7 +308,7 @@ static int add_everything(struct subject *subject, const struct d9__server *serv
 	return err;
 }
 
-/* Those of a place far away that |scope| asks for, which were fetched. */
+/* Add the segments of a distant store that |scope| asks for and that were fetched. */
 static int add_scope(struct subject *subject, const struct d9__server *server, const struct scope *scope)
 {
 	int err = 0;
@@ -580,7 +580,7 @@ static bool is_visit(struct evhttp_request *request, const char *path)
 	return !*path && mode && what && !strcmp(mode, "navigate") && !strcmp(what, "document");
 }
 
-/* What follows "/TOKEN/" in |uri|, up to the query, in new memory; NULL: another token, or out of
+/* Return the part of |uri| behind "/TOKEN/", up to the query, in new memory; NULL: another token, or out of
  * memory. */
 static char *path_behind_token(const struct d9__server *server, const char *uri)
 {
@@ -821,7 +821,7 @@ void d9__server_free(struct d9__server *server)
 {
 	if (!server)
 		return;
-	/* Those that wait get their answers while there are connections. */
+	/* Clients that wait get their answers while there are connections. */
 	if (server->source.end)
 		server->source.end(server->source.context);
 	d9__report_job_free(server->report);

@@ -112,7 +112,7 @@ static void take_value(struct values *values, const char *name, const char *valu
 			snprintf(known[i].place, known[i].size, "%s", value);
 }
 
-/* What the section of |profile| says in |text|, which is cut to pieces. */
+/* Read the section of |profile| in |text|, which is cut to pieces. */
 static void parse(char *text, const char *profile, struct values *values)
 {
 	bool inside = false;
@@ -121,7 +121,7 @@ static void parse(char *text, const char *profile, struct values *values)
 	while ((line = strsep(&rest, "\n"))) {
 		char *equals = strchr(line, '=');
 
-		/* What is indented belongs to a nested group. */
+		/* An indented line belongs to a nested group. */
 		if (*line == ' ' || *line == '\t' || *line == '#' || *line == ';')
 			continue;
 		if (*line == '[') {
@@ -224,7 +224,7 @@ static int spawn(char **words, int out, pid_t *pid)
 	return err;
 }
 
-/* What comes from |fd| until its end; -1: more than |size|, or later than |until|. */
+/* Read |fd| until its end; -1: more than |size|, or later than |until|. */
 static ssize_t read_all(int fd, char *buffer, size_t size, time_t until)
 {
 	size_t done = 0;
@@ -246,7 +246,7 @@ static ssize_t read_all(int fd, char *buffer, size_t size, time_t until)
 	return -1;
 }
 
-/* What the command says, in |buffer|: its length; or -1 with |why|. */
+/* Read the command's output into |buffer|: its length; or -1 with |why|. */
 static ssize_t said_by(char **words, char buffer[D9__SCRATCH_SIZE], char *why, size_t size)
 {
 	int ends[2], status = 0, err = pipe2(ends, O_CLOEXEC) ? errno : 0;

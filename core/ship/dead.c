@@ -68,7 +68,7 @@ static struct d9__dead_process *add(struct d9__ship_dead *dead, const char *path
 	return &items[dead->n++];
 }
 
-/* Those that were not seen are gone, or live. */
+/* Forget namespaces that were not seen, because they are gone, or live. */
 static void forget_others(struct d9__ship_dead *dead)
 {
 	size_t n = 0;

@@ -262,7 +262,7 @@ static uint64_t hour_of(const char *name, const char *ending)
 	return strcmp(name, again) ? UINT64_MAX : (uint64_t)at / HOUR_S;
 }
 
-/* What the list says was missing in |hour|. */
+/* Write the numbers that the list gives as missing in |hour|. */
 static int set_missing(struct json_object *body, int dir, uint64_t hour, uint64_t *n)
 {
 	struct d9__shipped shipped;

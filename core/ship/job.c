@@ -150,7 +150,7 @@ size_t d9__job_headers(struct d9__session *session, struct d9__job *job, struct 
 	return n + sse;
 }
 
-/* Those of an upload in one request. */
+/* The headers of an upload in one request. */
 static size_t put_headers(struct d9__session *session, struct d9__job *job, struct d9__sigv4_pair *headers)
 {
 	size_t n;
@@ -295,7 +295,7 @@ struct json_object *d9__job_start(struct d9__session *session, struct d9__job *j
 	return ask(session, job);
 }
 
-/* What of the answer decides. */
+/* The part of the answer that decides. */
 struct document {
 	char code[65], message[1024], header[128], region[64];
 	bool is_error;
@@ -469,7 +469,7 @@ static bool keep_page(struct d9__job *job)
 	return kept;
 }
 
-/* What else a success says. */
+/* The other values of a successful answer. */
 static struct json_object *success(struct d9__session *session, struct d9__job *job)
 {
 	const struct d9__transfer *transfer = &job->transfer;
@@ -489,7 +489,7 @@ static struct json_object *success(struct d9__session *session, struct d9__job *
 	return answer;
 }
 
-/* What curl says of a connection, without how long it took: so that the same fault is the same line. */
+/* curl's text on a connection, without the time it took, because the same fault has to be the same line. */
 static const char *same_each_time(char *text)
 {
 	static const char after[] = " after ";

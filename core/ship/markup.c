@@ -86,7 +86,7 @@ static size_t utf8(uint32_t c, char out[4])
 	return 4;
 }
 
-/* What |name|, between & and ;, stands for; 0: nothing. */
+/* Return the character that |name|, between & and ;, stands for; 0: none. */
 static uint32_t referred(const char *name)
 {
 	static const struct {

@@ -58,7 +58,7 @@ static void take(struct d9__outgoing *out, const char *name, size_t len)
 	out->meta_len += strlen(D9__BUCKET_META) + strlen(name) + len;
 }
 
-/* What has no room is left out. */
+/* Add an entry; one that does not fit is left out. */
 __attribute__((format(printf, 3, 4))) static void say(struct d9__outgoing *out, const char *name, const char *format, ...)
 {
 	size_t room = room_for(out, name);
@@ -330,7 +330,7 @@ static enum d9__outgoing_end make_tables(struct d9__outgoing *out, const struct 
 	return err && options->stages->on_error == D9__STAGE_ERROR_KEEP ? D9__OUTGOING_FAILED : D9__OUTGOING_READY;
 }
 
-/* What is not packed by gzip is. */
+/* Compress by gzip, if it is not yet. */
 static int pack(struct d9__outgoing *out)
 {
 	int packed = d9__claim_unnamed(&out->claim);

@@ -52,7 +52,7 @@ int d9__ranges_add(struct d9__ranges *ranges, uint64_t first, uint64_t last)
 
 	if (last < first)
 		return 0;
-	/* Those that it touches become one with it. */
+	/* Merge the ranges that it touches into it. */
 	for (; at + n < ranges->n && (last == UINT64_MAX || ranges->items[at + n].first <= last + 1); n++) {
 		const struct d9__range *old = &ranges->items[at + n];
 

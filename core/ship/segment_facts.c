@@ -86,7 +86,7 @@ int d9__segment_facts_read(struct d9__segment_facts *out, int fd)
 		any = true;
 		err = take(&facts, &frame);
 	}
-	/* What was before the damage is good. */
+	/* Everything before the damage is good. */
 	if (err == -EBADMSG && any)
 		err = 0;
 	d9__frames_release(&facts.in);

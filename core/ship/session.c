@@ -66,7 +66,7 @@ static int check_sse(const char *text, char *why, size_t size)
 	return 0;
 }
 
-/* What is configured; asked of the bucket later. */
+/* Set the configured region; the bucket is asked later. */
 static int set_region(struct d9__session *session, const char *region, char *why, size_t size)
 {
 	if (!region)

@@ -361,7 +361,7 @@ static int collect(struct batch *batch)
 	return 0;
 }
 
-/* What runs at the deadline is given up. */
+/* Give up the transfers that still run at the deadline. */
 static void cancel(struct batch *batch)
 {
 	for (size_t slot = 0; slot < batch->shipper->parallel; slot++)

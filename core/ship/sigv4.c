@@ -123,7 +123,7 @@ static void write_names(FILE *out, const struct d9__sigv4_pair *order, size_t n)
 		fprintf(out, "%s%s", i ? ";" : "", order[i].name);
 }
 
-/* What is hashed and signed; NULL: out of memory. */
+/* Return the text that is hashed and signed; NULL: out of memory. */
 static char *canonical(const struct d9__sigv4 *request, const struct d9__sigv4_pair *headers, size_t *len)
 {
 	size_t n = request->n_headers;

@@ -224,7 +224,7 @@ const char *d9__bucket_url(const struct d9__bucket *bucket)
 	return bucket->url;
 }
 
-/* All that is under way with this child is answered as lost. */
+/* Answer every request that this child has as lost. */
 static void lose_child(struct d9__bucket *bucket)
 {
 	reap(bucket);

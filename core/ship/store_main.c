@@ -87,7 +87,7 @@ static bool add_job(struct json_object *message, int fd)
 	return true;
 }
 
-/* What has been asked since; false: the end. */
+/* Read the requests that came since; false: the end. */
 static bool take_messages(void)
 {
 	for (unsigned i = 0; i < MESSAGES_MAX; i++) {

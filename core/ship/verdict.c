@@ -26,7 +26,7 @@ static bool is_one_of(const char *code, const char *const *list)
 	return false;
 }
 
-/* Those of the headers sent that the answer names. */
+/* The headers sent that the answer names. */
 static unsigned named(const struct d9__outcome *outcome)
 {
 	static const struct {
@@ -93,7 +93,7 @@ static struct d9__verdict of_status(const struct d9__outcome *outcome)
 	}
 }
 
-/* Those answers after which something is put right, once each. */
+/* The answers after which something is put right, once each. */
 static bool put_right(const struct d9__outcome *outcome, struct d9__verdict *verdict)
 {
 	static const char *const expired[] = { "ExpiredToken", "TokenRefreshRequired", "ExpiredTokenException", NULL };

@@ -52,7 +52,7 @@ static int refuse(struct d9__frames_in *in, uint64_t offset, const char *why)
 	return -EBADMSG;
 }
 
-/* What ended the stream. */
+/* The reason why the stream ended. */
 static int judge_end(struct d9__frames_in *in)
 {
 	const struct d9__container *container = &in->container;

@@ -51,7 +51,7 @@ static void forget_pool(struct pool *pool)
 	*pool = (struct pool) { 0 };
 }
 
-/* What stands for a text of |*len| bytes. */
+/* Return the replacement of a text of |*len| bytes. */
 static int stand_in(struct redact *redact, const char **text, size_t *len)
 {
 	if (redact->how == D9__REDACT_LEAVE || redact->skipping)
@@ -75,7 +75,7 @@ static int put_string(struct redact *redact, const struct d9__pool_entry *entry,
 	return 0;
 }
 
-/* What stands for the address at |p| in its place. */
+/* Write the replacement of the address at |p| in its place. */
 static int put_address(struct redact *redact, uint8_t *p)
 {
 	uint64_t address;

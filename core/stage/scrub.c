@@ -56,7 +56,7 @@ struct d9__scrub {
 	uint8_t *frame;
 };
 
-/* What is put before the number of a text. */
+/* The prefix of a text's number. */
 static const char *const prefixes[] = { "text", "span", "loop", "thread", "name", "target", "trigger" };
 
 struct d9__scrub *d9__scrub_new(void)
@@ -217,7 +217,7 @@ static bool is_public(const char *path)
 	return false;
 }
 
-/* What stands for the name of a file, which may be a library's; in |scrub->text|. */
+/* Make the replacement of a file's name, which may be a library's; in |scrub->text|. */
 static int name_module(struct d9__scrub *scrub, const char *name, size_t len)
 {
 	uint32_t number;

@@ -159,7 +159,7 @@ static const struct rule *rule_of(const struct d9_schema *schema, const char *fi
 	return NULL;
 }
 
-/* Those of the recorder's own events that the catalogue does not list are measures. */
+/* Fields of the recorder's own events that the catalogue does not list are measures. */
 bool d9__scrub_keeps_name(const struct d9_schema *schema, uint32_t i)
 {
 	return is_known(schema, i) || rule_of(schema, schema->fields[i].name) ||

@@ -36,7 +36,7 @@ struct way {
 	char why[512];
 };
 
-/* What came of one stage. */
+/* The result of one stage. */
 enum step { STEP_DONE, STEP_FAILED, STEP_AGAIN };
 
 void d9__stages_init(struct d9__stages *stages)
@@ -378,7 +378,7 @@ static bool redacts(const struct d9__stages *stages, size_t n)
 	return false;
 }
 
-/* What is done when stage |i| fails. */
+/* The treatment of the segment when stage |i| fails. */
 static enum d9__stage_error policy(const struct d9__stages *stages, size_t i)
 {
 	enum d9__stage_error on_error = stages->on_error;
