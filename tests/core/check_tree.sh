@@ -25,41 +25,50 @@ done
 	exit 1
 }
 
-# FOLDER: those whose headers its files may include, besides its own.
-broken=''
-while read -r folder allowed; do
-	for other in $(printf '%s\n' "$files" | grep "^$folder.*[.][ch]\$" |
-		xargs sed -n 's|^#include "\([a-z]*\)/[a-z_]*\.h".*|\1|p' | LC_ALL=C sort -u); do
-		case " ${folder#core/} $allowed " in
-		*" $other "*) ;;
-		*) broken="$broken $folder->$other" ;;
-		esac
-	done
-done <<END
-core/format
-core/record format
-core/sample format record
-core/loop format record sample
-core/hook record
-core/block record loop sample hook
-core/read format
-core/analyze format read
-core/symbol format read analyze
-core/stage format record read analyze
-core/ship format record read analyze stage
-core/fleet format read analyze symbol ship
-core/serve record read analyze ship
-core/cli format record read analyze symbol stage ship serve fleet
-adapters format record sample loop hook block glib libev libevent memory preload
-END
+# Every folder with C is a room of tests/core/rooms.list, and includes what it may there.  A source in a room is `room/header.h`.
+sources=$(printf '%s\n' "$files" | grep -E '^(core|adapters)/.*[.][ch]$')
+broken=$(printf '%s\n' "$sources" | xargs grep -Ho '^#include "[a-z_/]*/[a-z_0-9]*\.h"' | awk -v sources="$sources" '
+	FILENAME != "-" {
+		if ($1 ~ /^(traced|outside|public)$/) {
+			sub(/:$/, "", $2)
+			room[$2] = " " $2 " "
+			for (i = 3; i <= NF; i++)
+				room[$2] = room[$2] $i " "
+		} else if ($1 == "except")
+			except[$2 " " $3] = 1
+		next
+	}
+	{
+		split($0, part, /:#include "|"/)
+		folder = part[1]
+		sub(/\/[^\/]*$/, "", folder)
+		header = part[2]
+		sub(/.*\//, "", header)
+		other = part[2]
+		sub(/\/[^\/]*$/, "", other)
+		other = ("core/" other in room ? "core/" : "adapters/") other
+		file = part[1]
+		sub(/.*\//, "", file)
+		if (!(folder in room) || index(room[folder], " " other " ") || folder " " other in except || file " " header in except)
+			next
+		print part[1] " includes " part[2]
+	}
+	END {
+		n = split(sources, source, "\n")
+		for (i = 1; i <= n; i++) {
+			sub(/\/[^\/]*$/, "", source[i])
+			if (!(source[i] in room) && !told[source[i]]++)
+				print source[i] " is no room"
+		}
+	}' tests/core/rooms.list -)
 [ -z "$broken" ] || {
-	printf 'not allowed to include:%s\n' "$broken"
+	printf '%s\n' "$broken" "which tests/core/rooms.list does not allow"
 	exit 1
 }
 
 # Each check of `dial9 report` has its paragraph in the man page, and its name in REPORT-JSON.md.
 headings=" $(sed -n 's/^\.BR* //p' core/man/dial9-report.1 | tr -d "\\\\" | tr '\n", ' '    ') "
-checks=$(sed -n 's/^	{ "\([a-z-]*\)", D9__ABOUT_.*/\1/p' core/analyze/findings.c)
+checks=$(sed -n 's/^	{ "\([a-z-]*\)", D9__ABOUT_.*/\1/p' $(printf '%s\n' "$sources" | grep '/findings\.c$'))
 [ -n "$checks" ]
 for check in $checks; do
 	case $headings in
