@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/sanitized.h"
 #include "hook/got.h"
 #include "hook/images.h"
-#include "record/sanitized.h"
 
 /*
  * Types come from GLib's headers, functions never: a call by name would make the linker want the

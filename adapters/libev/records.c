@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "record/mapped.h"
+#include "base/mapped.h"
 
 #define BUCKETS 256u /* a power of two */
 

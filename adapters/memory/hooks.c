@@ -13,9 +13,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "memory/hooks.h"
 #include "memory/real.h"
-#include "record/options.h"
 #include "sample/alloc.h"
 
 #define CALLER __builtin_return_address(0)

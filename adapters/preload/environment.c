@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/environment.h"
 #include "preload/environment.h"
-#include "record/environment.h"
 
 static bool is_off(const char *text)
 {

@@ -18,13 +18,13 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/environment.h"
+#include "base/options.h"
 #include "block/blocking.h"
 #include "preload/environment.h"
 #include "preload/sandbox.h"
 #include "preload/start.h"
-#include "record/environment.h"
 #include "record/giver.h"
-#include "record/options.h"
 #include "record/recorder.h"
 #include "sample/sampler.h"
 #if WITH_GLIB

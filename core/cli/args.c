@@ -8,9 +8,9 @@
 
 #include "cli/args.h"
 
+#include "base/nearest.h"
+#include "base/options.h"
 #include "cli/cmd.h"
-#include "record/nearest.h"
-#include "record/options.h"
 
 #define D9__OPTS_MAX 32
 

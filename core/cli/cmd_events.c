@@ -23,7 +23,7 @@
 #include "cli/trace_input.h"
 #include "read/catalogue.h"
 #include "read/span_fields.h"
-#include "record/nearest.h"
+#include "base/nearest.h"
 
 #define NAMES_MAX 64
 

@@ -31,7 +31,7 @@
 #include "cli/trigger_names.h"
 #include "format/trigger_text.h"
 #include "format/utf8.h"
-#include "record/trigger_file.h"
+#include "base/trigger_file.h"
 
 #define CPU_HZ_MAX 1000
 #define HOUR_MS	   3600000

@@ -14,11 +14,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/environment.h"
+#include "base/options.h"
 #include "cli/doctor.h"
 #include "cli/recorders.h"
 #include "cli/text.h"
-#include "record/environment.h"
-#include "record/options.h"
 
 #define RING_BYTES   (UINT64_C(32) << 20) /* what a ring may grow to */
 #define BUDGET_BYTES (UINT64_C(1) << 30)

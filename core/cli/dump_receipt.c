@@ -16,9 +16,9 @@
 
 #include <dial9/error.h>
 
+#include "base/dir.h"
 #include "cli/cmd.h"
 #include "cli/text.h"
-#include "record/dir.h"
 #include "record/directory.h"
 #include "record/retention.h"
 #include "ship/shipped.h"

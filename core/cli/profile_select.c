@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/cmd.h"
 #include "cli/profile.h"
 #include "cli/profile_select.h"
-#include "record/nearest.h"
 
 /* ---- which ---- */
 

@@ -12,7 +12,7 @@
 #include "symbol/elf_program.h"
 #include "cli/loop_libraries.h"
 #include "cli/record_cause.h"
-#include "record/options.h"
+#include "base/options.h"
 
 #define SCRIPT_BYTES 16384
 #define WORD_ENDS    " \t\r\n;&|()<>{}\"'`$="

@@ -22,10 +22,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "record/files.h"
 #include "record/rescue.h"
 #include "record/ring_view.h"
-#include "record/sanitized.h"
 
 #define NOBODY	       65534
 #define MEMORY_BYTES   (UINT64_C(1) << 30)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/dir.h"
+#include "base/dir.h"
 #include "record/namespace.h"
 #include "record/retention.h"
 

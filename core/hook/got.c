@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/sanitized.h"
 #include "hook/elf_module.h"
 #include "hook/got.h"
 #include "hook/got_pass.h"
@@ -14,7 +15,6 @@
 #include "hook/stubs.h"
 #include "record/modules.h"
 #include "record/sandbox.h"
-#include "record/sanitized.h"
 #include "record/source.h"
 
 #define SECOND_LOOK_NS 10000000u

@@ -31,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/sanitized.h"
+#include "base/sanitized.h"
 
 /* The callback and place of one stub.  Immutable once its address is out, the atomics excepted. */
 struct d9__stub {

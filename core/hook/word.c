@@ -11,9 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/maps.h"
 #include "hook/got.h"
 #include "hook/patch_lock.h"
-#include "record/maps.h"
 #include "record/sandbox.h"
 
 /* An atomic "add nothing" by the kernel. */

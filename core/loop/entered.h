@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/span_filter.h"
 #include "loop/thread_state.h"
 #include "record/slot.h"
-#include "record/span_filter.h"
 
 #define D9__ENTERED_MAX 64u /* spans inside one another; deeper ones are nobody's parents */
 

@@ -11,10 +11,10 @@
 
 #include <dial9/event.h>
 
+#include "base/options.h"
 #include "loop/loops.h"
 #include "record/gate.h"
 #include "record/metadata.h"
-#include "record/options.h"
 #include "record/sandbox.h"
 #include "record/source.h"
 

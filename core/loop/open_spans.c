@@ -3,8 +3,8 @@
 
 #include "loop/open_spans.h"
 
+#include "base/span_filter.h"
 #include "record/slot.h"
-#include "record/span_filter.h"
 
 /* The kernel gives memory only to the pages of it that a thread has written. */
 struct d9__open_spans d9__open_spans_all[D9__SLOT_COUNT];

@@ -13,6 +13,7 @@
 
 #include <dial9/span.h>
 
+#include "base/span_filter.h"
 #include "loop/entered.h"
 #include "loop/open_spans.h"
 #include "loop/polls.h"
@@ -22,7 +23,6 @@
 #include "record/emit_inl.h"
 #include "record/gate.h"
 #include "record/recorder.h"
-#include "record/span_filter.h"
 
 #define CLOSED (UINT64_C(1) << 63)
 

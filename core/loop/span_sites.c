@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/span_filter.h"
 #include "format/heap.h"
 #include "loop/open_spans.h"
 #include "loop/span_sites.h"
 #include "record/arguments.h"
 #include "record/event_types.h"
 #include "record/names.h"
-#include "record/span_filter.h"
 
 static _Atomic(struct d9__span_site_type *) all_types;
 static _Atomic(uint32_t) mistake_names[D9__SPAN_MISTAKES];

@@ -14,7 +14,7 @@
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/workers.h"
-#include "record/mapped.h"
+#include "base/mapped.h"
 #include "record/sandbox.h"
 #include "record/sampling.h"
 

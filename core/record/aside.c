@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "record/callbacks.h"
 #include "record/clock.h"
 #include "record/descriptors.h"
 #include "record/flush.h"
-#include "record/thread.h"
 
 #define MS_NS	   UINT64_C(1000000)
 #define PATIENCE_NS (1000 * MS_NS)

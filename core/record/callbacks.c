@@ -14,8 +14,8 @@
 #include "record/callbacks.h"
 #include "format/heap.h"
 #include "record/note.h"
-#include "record/options.h"
-#include "record/thread.h"
+#include "base/options.h"
+#include "base/thread.h"
 
 #define WAITING_MAX 64
 #define LINE_MAX_LEN 512

@@ -23,7 +23,7 @@
 #include "format/sort.h"
 #include "record/event_types.h"
 #include "record/names.h"
-#include "record/test_point.h"
+#include "base/test_point.h"
 
 #define STATE_MASK UINT64_C(0xff)
 #define PIN        UINT64_C(0x100)

@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lines.h"
 #include "format/heap.h"
 #include "format/sort.h"
 #include "format/wire.h"
 #include "record/dead_ring.h"
 #include "record/descriptors.h"
 #include "record/event_types.h"
-#include "record/lines.h"
 #include "record/side_ring.h"
 
 #define LOCK_TRIES 50

@@ -15,10 +15,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/dir.h"
+#include "base/sanitized.h"
 #include "record/descriptors.h"
-#include "record/dir.h"
 #include "record/ring_file.h"
-#include "record/sanitized.h"
 
 #define SHARED_ABOVE 200
 #define TSAN_ABOVE_MIN 512

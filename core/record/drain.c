@@ -22,7 +22,7 @@
 #include "record/drain.h"
 #include "format/heap.h"
 #include "record/rates.h"
-#include "record/test_point.h"
+#include "base/test_point.h"
 
 #define GROUP      16
 #define GROUPS_MAX 20 /* per tick: about 50 ms of compression */

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/id_set.h"
 #include "record/emit_inl.h"
-#include "record/id_set.h"
 #include "record/walk.h"
 #include "record/writer.h"
 

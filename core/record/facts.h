@@ -4,7 +4,7 @@
 #ifndef D9_RECORD_FACTS_H
 #define D9_RECORD_FACTS_H
 
-#include "record/options.h"
+#include "base/options.h"
 
 /* Set the metadata of a recorder that is about to start, with resolved |options|; its ring and gate bits are known. */
 void d9__facts_set(const struct d9_options *options, const char *boot_id);

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "record/descriptors.h"
-#include "record/dir.h"
 #include "record/files.h"
 #include "record/retention.h"
 

@@ -24,6 +24,10 @@
 
 #include <dial9/error.h>
 
+#include "base/mapped.h"
+#include "base/sanitized.h"
+#include "base/test_point.h"
+#include "base/thread.h"
 #include "record/chunk.h"
 #include "record/clock.h"
 #include "record/dead_peers.h"
@@ -40,7 +44,6 @@
 #include "record/jit_copy.h"
 #include "record/keeper.h"
 #include "record/lead.h"
-#include "record/mapped.h"
 #include "record/metadata.h"
 #include "record/modules.h"
 #include "record/note.h"
@@ -52,13 +55,10 @@
 #include "record/ring_file.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
-#include "record/sanitized.h"
 #include "record/side_event.h"
 #include "record/slot.h"
 #include "record/source.h"
 #include "record/system_facts.h"
-#include "record/test_point.h"
-#include "record/thread.h"
 #include "record/triggers.h"
 #include "record/usage.h"
 

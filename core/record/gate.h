@@ -10,7 +10,7 @@
 
 #include <dial9/export.h>
 
-#include "record/sanitized.h"
+#include "base/sanitized.h"
 
 enum d9__gate_bit {
 	D9__GATE_LOOP = 1,  /* polls, parks, loop entry and exit */

@@ -16,13 +16,13 @@
 
 #include <dial9/recorder.h>
 
+#include "base/thread.h"
 #include "record/callbacks.h"
 #include "record/flush.h"
 #include "record/keeper.h"
 #include "record/metadata.h"
 #include "record/recorder.h"
 #include "record/sandbox.h"
-#include "record/thread.h"
 
 /* Programs end soon after their main thread or go on for days: the longer it was, the more rarely it is asked. */
 #define PAUSE_MIN_NS 10000000

@@ -13,8 +13,8 @@
 
 #include "record/flush.h"
 #include "record/lock_all.h"
-#include "record/mapped.h"
-#include "record/maps.h"
+#include "base/mapped.h"
+#include "base/maps.h"
 #include "record/modules.h"
 #include "record/note.h"
 #include "record/ring_file.h"

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
+#include "base/thread.h"
 #include "format/heap.h"
 #include "record/clock.h"
 #include "record/flush.h"
@@ -22,8 +24,6 @@
 #include "record/note.h"
 #include "record/own_memory.h"
 #include "record/sandbox.h"
-#include "record/sanitized.h"
-#include "record/thread.h"
 
 #define FORK_WALK_WAIT_MS 5000 /* a busy machine may stop a thread for so long while it walks */
 #define FORK_LOCK_WAIT_MS 200

@@ -11,8 +11,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/mapped.h"
 #include "record/event_types.h"
-#include "record/mapped.h"
 #include "record/names.h"
 #include "record/sandbox.h"
 

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "format/heap.h"
 #include "record/clock.h"
 #include "record/descriptors.h"
-#include "record/dir.h"
 #include "record/directory.h"
 #include "record/dump_manifest.h"
 #include "record/namespace.h"

@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mapped.h"
 #include "format/heap.h"
 #include "record/clock.h"
-#include "record/mapped.h"
 
 #define REGION_BYTES ((size_t)128 << 10)
 #define SMALLEST     ((size_t)32)

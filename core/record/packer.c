@@ -6,11 +6,11 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/zstd_heap.h"
 #include "format/heap.h"
 #include "format/wire.h"
 #include "record/gzip.h"
 #include "record/packer.h"
-#include "record/zstd_heap.h"
 
 #define ZSTD_LEVEL 1
 

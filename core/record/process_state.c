@@ -10,9 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/cgroup.h"
+#include "base/cgroup.h"
+#include "base/dir.h"
 #include "record/descriptors.h"
-#include "record/dir.h"
 #include "record/emit_inl.h"
 #include "record/event_types.h"
 #include "record/process_state.h"

@@ -25,7 +25,7 @@
 #include "record/aside.h"
 #include "record/callbacks.h"
 #include "record/clock.h"
-#include "record/environment.h"
+#include "base/environment.h"
 #include "record/event_types.h"
 #include "record/facts.h"
 #include "record/flush.h"
@@ -42,7 +42,7 @@
 #include "record/sampling.h"
 #include "record/slot.h"
 #include "record/source.h"
-#include "record/span_filter.h"
+#include "base/span_filter.h"
 #include "record/triggers.h"
 #include "record/usage.h"
 

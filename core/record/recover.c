@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/dir.h"
+#include "base/memory_limit.h"
 #include "format/heap.h"
 #include "format/sort.h"
-#include "record/dir.h"
 #include "record/directory.h"
-#include "record/memory_limit.h"
 #include "record/recover.h"
 
 #define KEPT_PER_SERVICE 2

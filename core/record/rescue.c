@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/test_point.h"
+#include "base/thread.h"
 #include "format/encoder.h"
 #include "format/heap.h"
 #include "record/clock.h"
@@ -24,8 +26,6 @@
 #include "record/segment.h"
 #include "record/shipped_next.h"
 #include "record/side_event.h"
-#include "record/test_point.h"
-#include "record/thread.h"
 
 #define GROUP 16
 

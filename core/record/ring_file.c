@@ -20,13 +20,13 @@
 #include "record/event_types.h"
 #include "record/gate.h"
 #include "record/names.h"
-#include "record/mapped.h"
-#include "record/memory_limit.h"
+#include "base/mapped.h"
+#include "base/memory_limit.h"
 #include "record/metadata.h"
 #include "record/ring_file.h"
 #include "record/sandbox.h"
 #include "record/slot.h"
-#include "record/test_point.h"
+#include "base/test_point.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)
 #define OVERFLOW_UID   65534 /* /proc/sys/kernel/overflowuid, which nobody sets */

@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/dir.h"
+#include "base/lines.h"
 #include "format/heap.h"
 #include "record/dead_ring.h"
-#include "record/dir.h"
-#include "record/lines.h"
 #include "record/ring_view.h"
 
 #define LOOKS_MAX   20 /* at a page whose writer may be in it, at a lock that is held for a moment */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/options.h"
+#include "base/options.h"
 #include "record/ring_file.h"
 #include "record/sampling.h"
 

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/test_point.h"
 #include "format/heap.h"
 #include "record/files.h"
 #include "record/segment.h"
-#include "record/test_point.h"
 
 static void active_name(const struct d9__segment *seg, char *buf, size_t size)
 {

@@ -15,11 +15,11 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/zstd_heap.h"
 #include "format/heap.h"
 #include "format/wire.h"
 #include "record/gunzip.h"
 #include "record/packer.h"
-#include "record/zstd_heap.h"
 
 #define WINDOW    ((size_t)1 << 20) /* of a plain segment, if no batch is larger */
 #define FRAME_MAX ((uint32_t)64 << 20) /* no writer of ours makes such a frame */

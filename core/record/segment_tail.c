@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/zstd_heap.h"
 #include "format/heap.h"
 #include "format/wire.h"
 #include "format/zstd_block.h"
@@ -22,7 +23,6 @@
 #include "record/gunzip.h"
 #include "record/gzip.h"
 #include "record/segment_tail.h"
-#include "record/zstd_heap.h"
 
 #define TAIL_BYTES  ((size_t)4 << 20)  /* unpacked: more than one write of the flush thread holds */
 #define UNPACK_MAX  ((size_t)64 << 20) /* no writer of ours makes such a frame */

@@ -9,7 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "record/cgroup.h"
+#include "base/cgroup.h"
 #include "record/metadata.h"
 #include "record/system_facts.h"
 

@@ -25,6 +25,7 @@
 #include <dial9/error.h>
 #include <dial9/trigger.h>
 
+#include "base/trigger_file.h"
 #include "format/heap.h"
 #include "format/trigger_text.h"
 #include "record/clock.h"
@@ -41,7 +42,6 @@
 #include "record/rates.h"
 #include "record/ring_file.h"
 #include "record/sandbox.h"
-#include "record/trigger_file.h"
 
 #define FIRES	  64u /* a power of two */
 #define HOUR_NS	  UINT64_C(3600000000000)

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/options.h"
+#include "base/test_point.h"
 #include "format/encoder.h"
 #include "format/heap.h"
 #include "record/clock.h"
@@ -17,8 +19,6 @@
 #include "record/metadata.h"
 #include "record/modules.h"
 #include "record/note.h"
-#include "record/options.h"
-#include "record/test_point.h"
 #include "record/writer.h"
 
 #define SECOND_NS  UINT64_C(1000000000)

@@ -12,14 +12,14 @@
 #include <dial9/memory.h>
 #include <dial9/recorder.h>
 
+#include "base/mapped.h"
+#include "base/options.h"
 #include "record/clock.h"
 #include "record/emit_inl.h"
 #include "record/flush.h"
 #include "record/gate.h"
-#include "record/mapped.h"
 #include "record/metadata.h"
 #include "record/modules.h"
-#include "record/options.h"
 #include "record/own_memory.h"
 #include "record/recorder.h"
 #include "record/sampling.h"

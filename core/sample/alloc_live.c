@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "record/mapped.h"
+#include "base/mapped.h"
 #include "sample/alloc_live.h"
 
 #define PARTS	   64

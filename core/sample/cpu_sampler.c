@@ -14,8 +14,8 @@
 
 #include "record/clock.h"
 #include "record/gate.h"
-#include "record/mapped.h"
-#include "record/sanitized.h"
+#include "base/mapped.h"
+#include "base/sanitized.h"
 #include "record/sampling.h"
 #include "record/side_event.h"
 #include "record/slot.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "record/mapped.h"
+#include "base/mapped.h"
 #include "record/sandbox.h"
 #include "sample/place_stacks.h"
 #include "sample/unwind.h"

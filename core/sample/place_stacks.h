@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/sanitized.h"
+#include "base/sanitized.h"
 
 #define D9__PLACES	  4096u
 #define D9__PLACE_FRAMES  100 /* kept of each stack, innermost first */

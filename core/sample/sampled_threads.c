@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/dir.h"
+#include "base/dir.h"
+#include "base/thread.h"
 #include "record/sampling.h"
-#include "record/thread.h"
 #include "sample/sampled_threads.h"
 
 #define SECOND_NS UINT64_C(1000000000)

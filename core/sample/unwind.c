@@ -13,7 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "record/sanitized.h"
+#include "base/sanitized.h"
 #include "sample/stacks.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"

@@ -19,9 +19,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/maps.h"
 #include "format/heap.h"
 #include "format/sort.h"
-#include "record/maps.h"
 #include "record/modules.h"
 #include "sample/eh_frame.h"
 #include "sample/module_frames.h"

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/test_point.h"
 #include "cli/recover_child.h"
 #include "core/record/scratch.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"
 #include "record/rescue.h"
-#include "record/test_point.h"
 
 #define POLLS 3000
 

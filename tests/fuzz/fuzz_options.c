@@ -15,9 +15,9 @@
 #include "cli/text.h"
 #include "fuzz/fuzz.h"
 #include "format/utf8.h"
-#include "record/environment.h"
+#include "base/environment.h"
 #include "record/levels.h"
-#include "record/options.h"
+#include "base/options.h"
 #include "format/trigger_text.h"
 
 #define LINES_MAX 128

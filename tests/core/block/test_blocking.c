@@ -27,13 +27,13 @@
 
 #include <dial9/loop.h>
 
+#include "base/sanitized.h"
 #include "block/call.h"
 #include "block/calls.h"
 #include "block/locks.h"
 #include "core/loop/loop_events.h"
 #include "record/blocking_event.h"
 #include "record/sampling.h"
-#include "record/sanitized.h"
 #include "record/side_event.h"
 #include "support/d9_test.h"
 

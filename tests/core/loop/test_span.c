@@ -10,10 +10,10 @@
 
 #include <dial9/span.h>
 
+#include "base/span_filter.h"
 #include "core/loop/loop_events.h"
 #include "loop/attributes.h"
 #include "record/gate.h"
-#include "record/span_filter.h"
 #include "support/d9_test.h"
 
 static struct d9_span_site site = D9_SPAN_SITE(D9_SPAN_INFO, "test", "work");

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
+#include "base/sanitized.h"
 #include "record/clock.h"
-#include "record/sanitized.h"
 
 static struct {
 	void (*handler)(void);

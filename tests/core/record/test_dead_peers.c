@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/test_point.h"
 #include "core/record/scratch.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"
 #include "record/recover.h"
-#include "record/test_point.h"
 
 #define POLLS 1000
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/dir.h"
-#include "record/lines.h"
+#include "base/dir.h"
+#include "base/lines.h"
 #include "scratch.h"
 #include "support/d9_test.h"
 

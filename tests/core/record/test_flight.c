@@ -10,6 +10,7 @@
 #include <time.h>
 
 
+#include "base/sanitized.h"
 #include "core/record/scratch.h"
 #include "core/record/ticks.h"
 #include "record/emit_inl.h"
@@ -17,7 +18,6 @@
 #include "record/names.h"
 #include "record/recover.h"
 #include "record/ring_file.h"
-#include "record/sanitized.h"
 
 /* A ring of a MiB holds some 80 000 of these. */
 #define MANY 300000

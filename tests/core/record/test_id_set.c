@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "record/id_set.h"
+#include "base/id_set.h"
 #include "support/d9_test.h"
 
 static int sum_up(void *arg, uint64_t id)

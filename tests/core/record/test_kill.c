@@ -20,12 +20,12 @@
 
 #include <dial9/event.h>
 
+#include "base/sanitized.h"
+#include "base/test_point.h"
 #include "core/record/scratch.h"
 #include "core/record/self.h"
 #include "record/emit_inl.h"
 #include "record/recover.h"
-#include "record/sanitized.h"
-#include "record/test_point.h"
 
 #define THREADS   2
 #define NEVER     UINT32_MAX

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/test_point.h"
 #include "core/record/again.h"
 #include "core/record/fixture.h"
 #include "core/record/numbered.h"
@@ -17,7 +18,6 @@
 #include "record/recover.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
-#include "record/test_point.h"
 
 #define EVENTS	    50
 #define NS	    UINT64_C(5000000000)

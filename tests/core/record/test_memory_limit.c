@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "record/cgroup.h"
-#include "record/memory_limit.h"
+#include "base/cgroup.h"
+#include "base/memory_limit.h"
 #include "support/d9_test.h"
 
 static void test_texts_of_cgroups_are_bytes_or_no_limit(void)

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "record/modules.h"
 #include "record/own_memory.h"
-#include "record/sanitized.h"
 #include "support/d9_test.h"
 
 struct found {

@@ -8,8 +8,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "record/environment.h"
-#include "record/options.h"
+#include "base/environment.h"
+#include "base/options.h"
 #include "support/d9_test.h"
 
 extern char **environ;

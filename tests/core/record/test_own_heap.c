@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mapped.h"
 #include "format/heap.h"
 #include "record/clock.h"
-#include "record/mapped.h"
 #include "support/d9_test.h"
 
 static bool holds(const uint8_t *bytes, size_t n, uint8_t byte)

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/sanitized.h"
 #include "core/record/again.h"
 #include "core/record/numbered.h"
 #include "record/emit_inl.h"
 #include "record/recorder.h"
-#include "record/sanitized.h"
 
 #define THREADS 8
 #define OURS    THREADS /* who the main thread is */

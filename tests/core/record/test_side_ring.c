@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/sanitized.h"
 #include "core/record/fixture.h"
-#include "record/sanitized.h"
 #include "record/side_ring.h"
 #include "support/d9_test.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/cgroup.h"
+#include "base/cgroup.h"
 #include "record/system_facts.h"
 #include "support/d9_test.h"
 

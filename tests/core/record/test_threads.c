@@ -9,15 +9,15 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
+#include "base/sanitized.h"
+#include "base/test_point.h"
 #include "core/record/again.h"
 #include "core/record/numbered.h"
 #include "record/dump_tasks.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"
 #include "record/recorder.h"
-#include "record/sanitized.h"
 #include "record/slot.h"
-#include "record/test_point.h"
 
 static struct d9_recorder *recorder;
 

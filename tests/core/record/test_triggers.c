@@ -9,6 +9,7 @@
 
 #include <dial9/trigger.h>
 
+#include "base/trigger_file.h"
 #include "core/record/scratch.h"
 #include "core/record/ticks.h"
 #include "format/trigger_text.h"
@@ -17,7 +18,6 @@
 #include "record/levels.h"
 #include "record/names.h"
 #include "record/ring_file.h"
-#include "record/trigger_file.h"
 #include "record/triggers.h"
 
 #define MS    UINT64_C(1000000)

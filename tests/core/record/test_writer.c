@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/options.h"
 #include "core/record/scratch.h"
 #include "format/encoder.h"
 #include "record/clock.h"
 #include "record/event_types.h"
-#include "record/options.h"
 #include "record/writer.h"
 
 #define MS	  UINT64_C(1000000)

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/sanitized.h"
+#include "base/sanitized.h"
 #include "core/sample/own_stack.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"

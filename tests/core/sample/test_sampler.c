@@ -10,8 +10,8 @@
 
 #include <dial9/options.h>
 
+#include "base/sanitized.h"
 #include "core/record/scratch.h"
-#include "record/sanitized.h"
 #include "sample/sampler.h"
 
 #define THREADS 3

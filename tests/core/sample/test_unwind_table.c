@@ -13,8 +13,8 @@
 
 #include <sys/mman.h>
 
+#include "base/maps.h"
 #include "core/sample/frames_builder.h"
-#include "record/maps.h"
 #include "record/modules.h"
 #include "sample/module_frames.h"
 #include "sample/unwind_table.h"

@@ -3,6 +3,6 @@
 
 #include <stddef.h>
 
-#include "record/test_point.h"
+#include "base/test_point.h"
 
 void (*volatile d9__test_point_hook)(enum d9__test_point point) = NULL;

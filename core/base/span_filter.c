@@ -10,7 +10,7 @@
 
 #include <dial9/span.h>
 
-#include "record/span_filter.h"
+#include "base/span_filter.h"
 #include "format/heap.h"
 
 /* Spans of one target and level. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "record/nearest.h"
+#include "base/nearest.h"
 
 static unsigned char lower(char c)
 {

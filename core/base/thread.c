@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/thread.h"
+#include "base/thread.h"
 
 /* Of the process before it pinned any thread; a loop that attaches may be pinned already. */
 static cpu_set_t cpus_at_load;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/dir.h"
+#include "base/dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/lines.h"
+#include "base/lines.h"
 
 #include <fcntl.h>
 #include <sys/types.h>

@@ -6,7 +6,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "record/environment.h"
+#include "base/environment.h"
 #include "format/heap.h"
 
 #define PREFIX "DIAL9_"

@@ -13,10 +13,10 @@
 #include "format/store_name.h"
 #include "format/utf8.h"
 #include "format/heap.h"
-#include "record/environment.h"
-#include "record/nearest.h"
-#include "record/options.h"
-#include "record/span_filter.h"
+#include "base/environment.h"
+#include "base/nearest.h"
+#include "base/options.h"
+#include "base/span_filter.h"
 #include "format/trigger_text.h"
 
 enum kind { BOOL, NUMBER, CHOICE, TEXT };

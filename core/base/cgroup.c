@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/cgroup.h"
+#include "base/cgroup.h"
 
 /* An old cgroup without a limit has the largest number of whole pages. */
 #define NO_LIMIT (UINT64_MAX / 4)

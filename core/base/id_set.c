@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/id_set.h"
+#include "base/id_set.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/memory_limit.h"
+#include "base/memory_limit.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "record/cgroup.h"
+#include "base/cgroup.h"
 
 /* What is left of the address space that the process may have. */
 static uint64_t address_space(void)

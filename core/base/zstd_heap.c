@@ -2,7 +2,7 @@
 #include "config.h"
 
 #define ZSTD_STATIC_LINKING_ONLY /* where memory comes from is not among what zstd promises to keep; it is as it was since 1.0 */
-#include "record/zstd_heap.h"
+#include "base/zstd_heap.h"
 
 #include "format/heap.h"
 

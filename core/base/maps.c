@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/maps.h"
+#include "base/maps.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/trigger_file.h"
+#include "base/trigger_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "record/mapped.h"
+#include "base/mapped.h"
 
 static _Atomic(bool) is_limited;
 
