@@ -16,7 +16,7 @@
 #include "loop/adapter.h"
 #include "loop/callsites.h"
 #include "loop/known.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 typedef gboolean (*dispatch_fn)(GSource *source, GSourceFunc callback, gpointer data);
 

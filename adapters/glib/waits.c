@@ -22,8 +22,8 @@
 #include "glib/logs.h"
 #include "glib/scan.h"
 #include "hook/got.h"
-#include "record/gate.h"
 #include "record/sandbox.h"
+#include "ring/gate.h"
 
 #define BLOCKED_NS    UINT64_C(100000) /* shorter waits inside a callback are not told */
 #define SAMPLE_NS     UINT64_C(10000000)

@@ -12,7 +12,7 @@
 #include "libev/records.h"
 #include "libev/thread.h"
 #include "loop/adapter.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 #define NS_PER_S 1e9
 

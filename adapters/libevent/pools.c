@@ -12,7 +12,7 @@
 #include "libevent/thread.h"
 #include "loop/known.h"
 #include "loop/once.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 _Atomic(uint32_t) d9__stubs_full;
 

@@ -17,11 +17,11 @@
 #include <dial9/export.h>
 
 #include "loop/thread_state.h"
-#include "record/clock.h"
-#include "record/gate.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
-#include "record/slot.h"
+#include "ring/clock.h"
+#include "ring/gate.h"
+#include "ring/slot.h"
 
 #define D9__BLOCKING_NS UINT64_C(1000000) /* shorter calls are not told */
 

@@ -19,8 +19,8 @@
 
 #include "block/call.h"
 #include "hook/libc_calls.h"
-#include "record/clock.h"
 #include "record/sampling.h"
+#include "ring/clock.h"
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_signal.h"
 

@@ -25,7 +25,7 @@
 #include "cli/symbolize_output.h"
 #include "cli/symbolize_summary.h"
 #include "cli/trace_input.h"
-#include "record/directory.h"
+#include "ring/directory.h"
 #include "symbol/address_set.h"
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"

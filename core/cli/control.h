@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record/ring_view.h"
+#include "ring/ring_view.h"
 
 struct d9__control {
 	const char *command; /* for messages */

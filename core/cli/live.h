@@ -15,7 +15,7 @@
 
 #include "format/decoder.h"
 #include "format/values.h"
-#include "record/ring_view.h"
+#include "ring/ring_view.h"
 
 typedef void (*d9__live_fn)(void *arg, const struct d9_event *event);
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/record_dir.h"
-#include "record/directory.h"
+#include "ring/directory.h"
 
 #define N_PLACES 3
 

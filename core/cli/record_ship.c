@@ -20,7 +20,7 @@
 #include "cli/cmd.h"
 #include "cli/record_child.h"
 #include "format/store_name.h"
-#include "record/directory.h"
+#include "ring/directory.h"
 #include "ship/shipped.h"
 #include "ship/tree.h"
 #include "stage/words.h"

@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "record/ring_view.h"
+#include "ring/ring_view.h"
 
 /* What is wrong with a recorder, worst first. */
 enum d9__problem {

@@ -25,7 +25,7 @@
 #include "base/sanitized.h"
 #include "record/files.h"
 #include "record/rescue.h"
-#include "record/ring_view.h"
+#include "ring/ring_view.h"
 
 #define NOBODY	       65534
 #define MEMORY_BYTES   (UINT64_C(1) << 30)

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/directory.h"
+#include "ring/directory.h"
 
 #define SHM_DIR "/dev/shm"
 #define PREFIX  "dial9-"

@@ -12,7 +12,7 @@
 
 #include "cli/cmd.h"
 #include "cli/user_folder.h"
-#include "record/directory.h"
+#include "ring/directory.h"
 #include "serve/source.h"
 
 #define FOLDER "fleet"

@@ -13,7 +13,7 @@
 #include "analyze/units.h"
 #include "cli/cmd.h"
 #include "cli/text.h"
-#include "record/directory.h"
+#include "ring/directory.h"
 #include "ship/refused.h"
 #include "ship/shipped.h"
 

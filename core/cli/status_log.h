@@ -8,7 +8,7 @@
 
 #include "cli/recorders.h"
 #include "cli/text.h"
-#include "record/note.h"
+#include "ring/note.h"
 
 /* Lines of each level, and how often they came. */
 struct d9__log_counts {

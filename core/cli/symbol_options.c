@@ -7,7 +7,7 @@
 #include "analyze/analysis.h"
 #include "cli/symbol_options.h"
 #include "cli/user_folder.h"
-#include "record/directory.h"
+#include "ring/directory.h"
 
 #define NOT_TRIED -2
 

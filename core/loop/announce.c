@@ -8,7 +8,7 @@
 #include "loop/callsites.h"
 #include "loop/thread_state.h"
 #include "record/dump_tasks.h"
-#include "record/names.h"
+#include "ring/names.h"
 
 static uint32_t kind_name(uint16_t kind)
 {

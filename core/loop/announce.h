@@ -5,7 +5,7 @@
 #define D9_LOOP_ANNOUNCE_H
 
 #include "loop/tasks.h"
-#include "record/emit_inl.h"
+#include "ring/emit_inl.h"
 
 #define D9__SPAWN_SPELLINGS 16u /* that a thread remembers */
 

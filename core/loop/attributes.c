@@ -7,7 +7,7 @@
 #include "format/encoder.h"
 #include "format/varint.h"
 #include "loop/attributes.h"
-#include "record/names.h"
+#include "ring/names.h"
 
 #define NUMBER_MAX 32u /* bytes of a number as text */
 

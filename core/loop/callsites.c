@@ -12,7 +12,7 @@
 #include "format/heap.h"
 #include "loop/generated.h"
 #include "record/modules.h"
-#include "record/names.h"
+#include "ring/names.h"
 
 #define BUCKETS 4096u
 

@@ -15,7 +15,7 @@
 
 #include "base/span_filter.h"
 #include "loop/thread_state.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 
 #define D9__ENTERED_MAX 64u /* spans inside one another; deeper ones are nobody's parents */
 

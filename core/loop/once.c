@@ -12,8 +12,8 @@
 #include "loop/polls.h"
 #include "loop/wakes.h"
 #include "loop/workers.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 _Static_assert(D9__WORKER_WIDE == 0x80, "a worker is one byte");
 

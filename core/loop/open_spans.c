@@ -4,7 +4,7 @@
 #include "loop/open_spans.h"
 
 #include "base/span_filter.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 
 /* The kernel gives memory only to the pages of it that a thread has written. */
 struct d9__open_spans d9__open_spans_all[D9__SLOT_COUNT];

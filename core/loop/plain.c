@@ -14,9 +14,9 @@
 #include "loop/loops.h"
 #include "loop/wakes.h"
 #include "loop/workers.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/recorder.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 _Static_assert(D9__WORKER_WIDE == 0x80, "d9__emit_plain_poll_start() writes one byte");
 

@@ -15,8 +15,8 @@
 #include <dial9/loop.h>
 
 #include "loop/thread_state.h"
-#include "record/slot.h"
 #include "record/triggers.h"
+#include "ring/slot.h"
 
 /* ---- what polls.c makes of the others ---- */
 

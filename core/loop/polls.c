@@ -16,13 +16,13 @@
 #include "loop/samples.h"
 #include "loop/wakes.h"
 #include "loop/workers.h"
-#include "record/clock.h"
-#include "record/emit_inl.h"
 #include "record/flush.h"
-#include "record/gate.h"
-#include "record/names.h"
 #include "record/pace.h"
 #include "record/recorder.h"
+#include "ring/clock.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
+#include "ring/names.h"
 
 #define SPIN_PARK_NS UINT64_C(100000000) /* a loop that never waits gets a park this often */
 #define SPIN_CHECK   64u		 /* waits without timeout between looks at the clock */

@@ -17,7 +17,7 @@
 
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 
 /*
  * Write what is missing before a record of this worker at |ns|: the end of an open poll, an

@@ -5,8 +5,8 @@
 #include "loop/loops.h"
 #include "loop/plain.h"
 #include "loop/polls.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 /* The stamp of the poll that ended last, if nothing was recorded since; else 0. */
 static uint64_t latest_end(const struct d9__thread *thread)

@@ -18,10 +18,10 @@
 #include "loop/thread_state.h"
 #include "loop/waits.h"
 #include "loop/workers.h"
-#include "record/emit_inl.h"
 #include "record/metadata.h"
-#include "record/names.h"
 #include "record/source.h"
+#include "ring/emit_inl.h"
+#include "ring/names.h"
 #include "sample/alloc.h"
 #include "sample/sampler.h"
 

@@ -20,9 +20,9 @@
 #include "loop/span_events.h"
 #include "loop/span_sites.h"
 #include "record/arguments.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/recorder.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 #define CLOSED (UINT64_C(1) << 63)
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "loop/attributes.h"
-#include "record/emit_inl.h"
+#include "ring/emit_inl.h"
 
 #define BASE_FIELDS_MAX 6u
 #define NAME_MAX	1024

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "format/schema.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 
 #define D9__SPAN_VALUES_MAX 16u
 

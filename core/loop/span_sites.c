@@ -12,8 +12,8 @@
 #include "loop/open_spans.h"
 #include "loop/span_sites.h"
 #include "record/arguments.h"
-#include "record/event_types.h"
-#include "record/names.h"
+#include "ring/event_types.h"
+#include "ring/names.h"
 
 static _Atomic(struct d9__span_site_type *) all_types;
 static _Atomic(uint32_t) mistake_names[D9__SPAN_MISTAKES];

@@ -14,7 +14,7 @@
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/span_events.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 #define LIBRARIES 4
 

@@ -14,7 +14,7 @@
 #include <dial9/loop.h>
 
 #include "loop/tasks.h"
-#include "record/emit_inl.h"
+#include "ring/emit_inl.h"
 
 #define D9__CACHED_BITS 10 /* 64 KiB, for the tasks of a busy loop */
 

@@ -17,7 +17,7 @@
 #include "loop/early_wakes.h"
 #include "loop/task_cache.h"
 #include "loop/waits.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 
 #define D9__FRAMES_MAX	64u /* callbacks inside one another; deeper ones are not recorded */
 #define D9__RUNS_MAX	64u /* loops inside one another; deeper ones are not told apart */

@@ -11,8 +11,8 @@
 #include "loop/polls.h"
 #include "loop/thread_state.h"
 #include "loop/wakes.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 static int stale_timer_type(void)
 {

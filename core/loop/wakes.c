@@ -10,10 +10,10 @@
 #include "loop/known.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
-#include "record/clock.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/triggers.h"
+#include "ring/clock.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 #define NO_WORKER 255u /* of a waker */
 

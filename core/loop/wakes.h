@@ -8,7 +8,7 @@
 
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 
 /* Write the wakes that the wait, which ended at |ns|, reported. */
 void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/slot.h"
+#include "ring/slot.h"
 
 /*
  * Every thread that has a slot can be a worker.  Two ids stay free, because a wake tells its worker in one

@@ -7,7 +7,7 @@
 
 #include "format/encoder.h"
 #include "format/sort.h"
-#include "record/names.h"
+#include "ring/names.h"
 
 #define NAMES_MAX   64    /* in one batch */
 #define BATCH_BYTES 49152 /* begin another behind these */

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/emit_inl.h"
 #include "record/living.h"
 #include "record/writer.h"
+#include "ring/emit_inl.h"
 
 /*
  * Write a TaskSpawnEvent at |ns| for each of |items|, which is sorted, and may hold a task twice.

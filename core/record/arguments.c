@@ -11,8 +11,8 @@
 #include "format/encoder.h"
 #include "format/varint.h"
 #include "record/arguments.h"
-#include "record/emit_inl.h"
-#include "record/names.h"
+#include "ring/emit_inl.h"
+#include "ring/names.h"
 
 #define TEXT_MAX   1024
 #define DEPTH_MAX  16 /* of lists in lists */

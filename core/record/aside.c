@@ -15,9 +15,9 @@
 
 #include "base/thread.h"
 #include "record/callbacks.h"
-#include "record/clock.h"
-#include "record/descriptors.h"
 #include "record/flush.h"
+#include "ring/clock.h"
+#include "ring/descriptors.h"
 
 #define MS_NS	   UINT64_C(1000000)
 #define PATIENCE_NS (1000 * MS_NS)

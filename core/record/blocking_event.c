@@ -5,9 +5,9 @@
 
 #include "format/encoder.h"
 #include "record/blocking_event.h"
-#include "record/emit_inl.h"
-#include "record/event_types.h"
-#include "record/names.h"
+#include "ring/emit_inl.h"
+#include "ring/event_types.h"
+#include "ring/names.h"
 
 #define EVENT_MAX  256 /* with its schema and the function's name */
 #define FIELDS_MAX (5 * D9__VARINT_MAX + 4 + 1 + 4 + 1 + 4)

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "record/builder.h"
-#include "record/side_ring.h"
-#include "record/slot.h"
+#include "ring/side_ring.h"
+#include "ring/slot.h"
 
 #define D9__BLOCKING_FRAMES_MAX 64u /* of the stack of who held the lock */
 

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "record/builder.h"
-#include "record/chunk.h"
-#include "record/slot.h"
 #include "record/walk.h"
+#include "ring/chunk.h"
+#include "ring/slot.h"
 
 #define D9__BRIDGE_WORKERS D9__SLOT_COUNT /* their ids are below */
 

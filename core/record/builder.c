@@ -7,7 +7,7 @@
 #include "format/encoder.h"
 #include "record/builder.h"
 #include "format/heap.h"
-#include "record/event_types.h"
+#include "ring/event_types.h"
 
 static bool reserve(struct d9__builder *b, size_t more)
 {

@@ -13,7 +13,7 @@
 
 #include "record/callbacks.h"
 #include "format/heap.h"
-#include "record/note.h"
+#include "ring/note.h"
 #include "base/options.h"
 #include "base/thread.h"
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "record/callbacks.h"
-#include "record/clock.h"
 #include "record/dead_peers.h"
 #include "record/peers.h"
+#include "ring/clock.h"
 
 #define ASK_NS UINT64_C(1000000000)
 

@@ -18,9 +18,9 @@
 #include "format/sort.h"
 #include "format/wire.h"
 #include "record/dead_ring.h"
-#include "record/descriptors.h"
-#include "record/event_types.h"
-#include "record/side_ring.h"
+#include "ring/descriptors.h"
+#include "ring/event_types.h"
+#include "ring/side_ring.h"
 
 #define LOCK_TRIES 50
 #define LATELY_NS  UINT64_C(5000000000) /* several times what the flush thread sleeps at most */

@@ -19,14 +19,14 @@
 
 #include "format/heap.h"
 #include "format/wire.h"
-#include "record/chunk.h"
-#include "record/clock.h"
 #include "record/drain.h"
 #include "record/dump.h"
 #include "record/dump_tasks.h"
 #include "record/dump_writer.h"
 #include "record/health.h"
 #include "record/note_event.h"
+#include "ring/chunk.h"
+#include "ring/clock.h"
 
 #define GROUP     16
 #define SPARE_MAX 32 /* chunks that threads may go on with meanwhile, or a quarter of the ring */

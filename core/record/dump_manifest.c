@@ -15,8 +15,8 @@
 
 #include <dial9/error.h>
 
-#include "record/clock.h"
-#include "record/descriptors.h"
+#include "ring/clock.h"
+#include "ring/descriptors.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define DAY_S	  86400

@@ -15,7 +15,7 @@
 #include <dial9/recorder.h>
 
 #include "format/heap.h"
-#include "record/clock.h"
+#include "ring/clock.h"
 #include "record/dump_request.h"
 #include "record/flush.h"
 #include "record/sandbox.h"

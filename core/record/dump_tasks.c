@@ -11,7 +11,7 @@
 #include "format/heap.h"
 #include "format/wire.h"
 #include "record/announcement.h"
-#include "record/names.h"
+#include "ring/names.h"
 
 typedef void (*each_fn)(d9__dump_task_fn fn, void *arg);
 

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/id_set.h"
-#include "record/emit_inl.h"
 #include "record/walk.h"
 #include "record/writer.h"
+#include "ring/emit_inl.h"
 
 #define D9__DUMP_TASKS_MAX 65536u /* announced ones; those that were polled in the window go first */
 

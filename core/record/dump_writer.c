@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "record/clock.h"
+#include "ring/clock.h"
 
 bool d9__dump_is_own(const struct d9__dump *dump, const struct d9__dump_maker *maker)
 {

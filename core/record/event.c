@@ -9,9 +9,9 @@
 
 #include "format/schema.h"
 #include "record/arguments.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/recorder.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 /* ---- types ---- */
 

@@ -10,10 +10,10 @@
 
 #include "record/facts.h"
 #include "record/flush.h"
-#include "record/gate.h"
 #include "record/metadata.h"
-#include "record/names.h"
-#include "record/ring_file.h"
+#include "ring/gate.h"
+#include "ring/names.h"
+#include "ring/ring_file.h"
 
 static void set_number(const char *key, uint64_t value)
 {

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/dir.h"
-#include "record/descriptors.h"
 #include "record/files.h"
 #include "record/retention.h"
+#include "ring/descriptors.h"
 
 #define NEW_FILE (O_WRONLY | O_CREAT | O_EXCL)
 

@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "record/emit_inl.h"
 #include "record/flight.h"
-#include "record/names.h"
+#include "ring/emit_inl.h"
+#include "ring/names.h"
 
 /* False: there was no room. */
 static bool emit_loss(struct d9__slot *own, const char *cause, const struct d9__drain_loss *lost)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "record/drain.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 
 /*
  * Write down in |own| what was lost since the last call.  The latest time at which anything was, or

@@ -10,9 +10,9 @@
 #include "record/flush.h"
 #include "record/flush_wait.h"
 #include "record/pace.h"
-#include "record/ring_file.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
+#include "ring/ring_file.h"
 
 #define MS_NS           UINT64_C(1000000)
 #define SECOND_NS       UINT64_C(1000000000)

@@ -8,8 +8,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "record/descriptors.h"
 #include "record/giver.h"
+#include "ring/descriptors.h"
 
 #define NAME_TRIES 8
 

@@ -7,15 +7,15 @@
 #include <dial9/error.h>
 
 #include "format/encoder.h"
-#include "record/chunk.h"
-#include "record/clock.h"
-#include "record/event_types.h"
-#include "record/gate.h"
 #include "record/health.h"
 #include "record/metadata.h"
-#include "record/note.h"
-#include "record/ring_file.h"
-#include "record/slot.h"
+#include "ring/chunk.h"
+#include "ring/clock.h"
+#include "ring/event_types.h"
+#include "ring/gate.h"
+#include "ring/note.h"
+#include "ring/ring_file.h"
+#include "ring/slot.h"
 
 static uint64_t load(const _Atomic(uint64_t) *counter)
 {

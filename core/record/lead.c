@@ -3,13 +3,13 @@
 
 #include <errno.h>
 
-#include "record/clock.h"
-#include "record/event_types.h"
 #include "record/lead.h"
 #include "record/metadata.h"
 #include "record/modules.h"
-#include "record/ring_file.h"
 #include "record/writer.h"
+#include "ring/clock.h"
+#include "ring/event_types.h"
+#include "ring/ring_file.h"
 
 /* The program's own types: what signal handlers left in side rings is of these, too. */
 static void add_types(struct d9__builder *note, uint32_t end)

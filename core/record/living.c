@@ -9,8 +9,8 @@
 
 #include "format/heap.h"
 #include "record/announcement.h"
-#include "record/clock.h"
 #include "record/dump_tasks.h"
+#include "ring/clock.h"
 
 #define RECENT_NS UINT64_C(10000000000)
 #define PER_ITEM  256 /* bytes of a segment for each task or span: these take some 40 */

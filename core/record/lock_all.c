@@ -16,8 +16,8 @@
 #include "base/mapped.h"
 #include "base/maps.h"
 #include "record/modules.h"
-#include "record/note.h"
-#include "record/ring_file.h"
+#include "ring/note.h"
+#include "ring/ring_file.h"
 #include "record/sandbox.h"
 #include "record/sampling.h"
 

@@ -11,9 +11,9 @@
 
 #include "format/encoder.h"
 #include "format/heap.h"
-#include "record/event_types.h"
 #include "record/metadata.h"
-#include "record/note.h"
+#include "ring/event_types.h"
+#include "ring/note.h"
 
 #define PAIRS_MAX 1024
 

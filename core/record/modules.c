@@ -18,12 +18,12 @@
 #include "base/sanitized.h"
 #include "base/thread.h"
 #include "format/heap.h"
-#include "record/clock.h"
 #include "record/flush.h"
 #include "record/modules.h"
-#include "record/note.h"
 #include "record/own_memory.h"
 #include "record/sandbox.h"
+#include "ring/clock.h"
+#include "ring/note.h"
 
 #define FORK_WALK_WAIT_MS 5000 /* a busy machine may stop a thread for so long while it walks */
 #define FORK_LOCK_WAIT_MS 200

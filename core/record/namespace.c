@@ -15,13 +15,13 @@
 
 #include "base/dir.h"
 #include "format/heap.h"
-#include "record/clock.h"
-#include "record/descriptors.h"
-#include "record/directory.h"
 #include "record/dump_manifest.h"
 #include "record/namespace.h"
-#include "record/note.h"
 #include "record/shipped_next.h"
+#include "ring/clock.h"
+#include "ring/descriptors.h"
+#include "ring/directory.h"
+#include "ring/note.h"
 
 #define LETTERS 456976 /* 26 to the fourth */
 #define SHIP_PAUSE_S 86400 /* that a shipper may be away */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "format/encoder.h"
-#include "record/event_types.h"
 #include "record/note_event.h"
+#include "ring/event_types.h"
 
 static void add(struct d9__builder *out, const struct d9__note_line *line, uint32_t times)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "record/builder.h"
-#include "record/note.h"
+#include "ring/note.h"
 
 /* How far the trace is.  Flush thread; zeros at the start. */
 struct d9__note_teller {

@@ -23,9 +23,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/ring_file.h"
-#include "record/slot.h"
 #include "record/stuck.h"
+#include "ring/ring_file.h"
+#include "ring/slot.h"
 
 #define D9__OPEN_CALLS_MAX    64u /* of more, the longest */
 #define D9__OPEN_CALL_NS      UINT64_C(10000000)   /* younger ones are none */

@@ -20,7 +20,7 @@
 
 #include "base/mapped.h"
 #include "format/heap.h"
-#include "record/clock.h"
+#include "ring/clock.h"
 
 #define REGION_BYTES ((size_t)128 << 10)
 #define SMALLEST     ((size_t)32)

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/descriptors.h"
 #include "record/peers.h"
+#include "ring/descriptors.h"
 
 #define NAME       ".peers"
 #define SECOND_NS  UINT64_C(1000000000)

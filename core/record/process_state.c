@@ -12,10 +12,10 @@
 
 #include "base/cgroup.h"
 #include "base/dir.h"
-#include "record/descriptors.h"
-#include "record/emit_inl.h"
-#include "record/event_types.h"
 #include "record/process_state.h"
+#include "ring/descriptors.h"
+#include "ring/emit_inl.h"
+#include "ring/event_types.h"
 
 #define SECOND_NS      UINT64_C(1000000000)
 #define COUNTED_A_SECOND 100 /* descriptors, where they have to be counted: 1,000 every ten seconds */

@@ -8,8 +8,8 @@
 #include <dial9/loop.h>
 
 #include "format/wire.h"
-#include "record/clock.h"
 #include "record/walk.h"
+#include "ring/clock.h"
 
 /* What a slot's thread recorded. */
 struct counted {

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/chunk.h"
+#include "ring/chunk.h"
 
 #define D9__RATES_STEP_NS UINT64_C(100000000)
 #define D9__RATES_SECOND  10u /* steps */

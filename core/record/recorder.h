@@ -12,7 +12,7 @@
 #include <dial9/recorder.h>
 
 #include "base/options.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 /* In the trace directory, "ERRNO SERVICE": why there is no recorder in a process that `dial9 record` began. */
 #define D9__CAUSE_LINK ".cause"

@@ -14,8 +14,8 @@
 #include "base/memory_limit.h"
 #include "format/heap.h"
 #include "format/sort.h"
-#include "record/directory.h"
 #include "record/recover.h"
+#include "ring/directory.h"
 
 #define KEPT_PER_SERVICE 2
 #define SPARED_BYTES     (UINT64_C(64) << 20) /* of one service, at most */

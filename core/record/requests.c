@@ -11,18 +11,18 @@
 
 #include <dial9/error.h>
 
-#include "record/clock.h"
 #include "record/dump.h"
 #include "record/dump_request.h"
 #include "record/dump_tasks.h"
 #include "record/flush_self.h"
-#include "record/gate.h"
 #include "record/health.h"
-#include "record/note.h"
 #include "record/pace.h"
 #include "record/requests.h"
-#include "record/ring_file.h"
 #include "record/triggers.h"
+#include "ring/clock.h"
+#include "ring/gate.h"
+#include "ring/note.h"
+#include "ring/ring_file.h"
 
 static struct d9__flush_self *const self = &d9__flush_self;
 

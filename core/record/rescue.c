@@ -16,9 +16,7 @@
 #include "base/thread.h"
 #include "format/encoder.h"
 #include "format/heap.h"
-#include "record/clock.h"
 #include "record/drain.h"
-#include "record/event_types.h"
 #include "record/files.h"
 #include "record/note_event.h"
 #include "record/open_calls.h"
@@ -26,6 +24,8 @@
 #include "record/segment.h"
 #include "record/shipped_next.h"
 #include "record/side_event.h"
+#include "ring/clock.h"
+#include "ring/event_types.h"
 
 #define GROUP 16
 

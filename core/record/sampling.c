@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "base/options.h"
-#include "record/ring_file.h"
 #include "record/sampling.h"
+#include "ring/ring_file.h"
 
 #define MS_NS UINT64_C(1000000)
 

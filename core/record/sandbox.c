@@ -9,11 +9,11 @@
 
 #include "record/metadata.h"
 #include "record/modules.h"
-#include "record/names.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
-#include "record/slot.h"
 #include "record/source.h"
+#include "ring/names.h"
+#include "ring/slot.h"
 
 #define DEADLINE_MS 2000 /* an idle flush thread looks once a second */
 

@@ -19,10 +19,10 @@
 #include "format/heap.h"
 #include "format/wire.h"
 #include "format/zstd_block.h"
-#include "record/event_types.h"
 #include "record/gunzip.h"
 #include "record/gzip.h"
 #include "record/segment_tail.h"
+#include "ring/event_types.h"
 
 #define TAIL_BYTES  ((size_t)4 << 20)  /* unpacked: more than one write of the flush thread holds */
 #define UNPACK_MAX  ((size_t)64 << 20) /* no writer of ours makes such a frame */

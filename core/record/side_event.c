@@ -6,10 +6,10 @@
 
 #include "format/encoder.h"
 #include "record/blocking_event.h"
-#include "record/emit_inl.h"
-#include "record/event_types.h"
-#include "record/names.h"
 #include "record/side_event.h"
+#include "ring/emit_inl.h"
+#include "ring/event_types.h"
+#include "ring/names.h"
 
 #define EVENT_MAX  1024 /* with its schema and a thread's name */
 #define FIELDS_MAX (3 * D9__VARINT_MAX + 4 + 1 + 5 + 4 + 1 + 1)

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "record/builder.h"
-#include "record/side_ring.h"
-#include "record/slot.h"
+#include "ring/side_ring.h"
+#include "ring/slot.h"
 
 #define D9__SAMPLE_FRAMES_MAX 128u
 #define D9__SAMPLE_NO_WORKER  255u /* of a thread that runs no loop */

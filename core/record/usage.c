@@ -3,10 +3,10 @@
 
 #include <sys/resource.h>
 
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/source.h"
 #include "record/usage.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 static uint64_t ns_of(const struct timeval *tv)
 {

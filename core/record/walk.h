@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "record/builder.h"
-#include "record/event_types.h"
+#include "ring/event_types.h"
 
 /* Where the schema of each type stands in the batch.  32 KiB: not for stacks. */
 struct d9__walker {

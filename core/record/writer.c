@@ -13,13 +13,13 @@
 #include "base/test_point.h"
 #include "format/encoder.h"
 #include "format/heap.h"
-#include "record/clock.h"
-#include "record/event_types.h"
 #include "record/giver.h"
 #include "record/metadata.h"
 #include "record/modules.h"
-#include "record/note.h"
 #include "record/writer.h"
+#include "ring/clock.h"
+#include "ring/event_types.h"
+#include "ring/note.h"
 
 #define SECOND_NS  UINT64_C(1000000000)
 #define BACKOFF_MAX_NS (30 * SECOND_NS)

@@ -12,13 +12,13 @@
 
 #include <dial9/error.h>
 
-#include "record/clock.h"
-#include "record/gate.h"
+#include "ring/clock.h"
+#include "ring/gate.h"
 #include "base/mapped.h"
 #include "base/sanitized.h"
 #include "record/sampling.h"
 #include "record/side_event.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_signal.h"
 #include "sample/cpu_timer.h"

@@ -13,10 +13,10 @@
 
 #include "format/heap.h"
 #include "format/sort.h"
-#include "record/emit_inl.h"
 #include "record/flush.h"
 #include "record/metadata.h"
-#include "record/names.h"
+#include "ring/emit_inl.h"
+#include "ring/names.h"
 #include "sample/kernel_names.h"
 
 #define SECOND_NS   UINT64_C(1000000000)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/slot.h"
+#include "ring/slot.h"
 
 #define D9__KERNEL_NAME_LEN 96
 

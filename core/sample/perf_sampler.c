@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "format/heap.h"
-#include "record/chunk.h"
-#include "record/event_types.h"
 #include "record/sampling.h"
+#include "ring/chunk.h"
+#include "ring/event_types.h"
 #include "sample/kernel_names.h"
 #include "sample/perf_sampler.h"
 #include "sample/sampled_threads.h"

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "record/side_event.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 #include "sample/perf_event.h"
 
 #define D9__PERF_LOOK_NS UINT64_C(100000000) /* rings are large enough for twice as long */

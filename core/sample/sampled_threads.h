@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/ring_file.h"
-#include "record/slot.h"
+#include "ring/ring_file.h"
+#include "ring/slot.h"
 
 #define D9__SAMPLED_MAX (2 * D9__SLOT_COUNT)
 

@@ -8,13 +8,13 @@
 
 #include <dial9/options.h>
 
-#include "record/clock.h"
-#include "record/gate.h"
 #include "record/metadata.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
-#include "record/slot.h"
 #include "record/source.h"
+#include "ring/clock.h"
+#include "ring/gate.h"
+#include "ring/slot.h"
 #include "sample/cpu_sampler.h"
 #include "sample/kernel_names.h"
 #include "sample/perf_sampler.h"

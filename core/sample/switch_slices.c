@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/clock.h"
 #include "record/metadata.h"
+#include "ring/clock.h"
 #include "sample/perf_event.h"
 #include "sample/perf_sampler.h"
 #include "sample/sampled_threads.h"

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "record/slot.h"
+#include "ring/slot.h"
 
 /*
  * A tick, after d9__sampled_look(): begin a slice, go on with it, or end it.  Returns when the next tick is to be. What

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/directory.h"
 #include "record/retention.h"
+#include "ring/directory.h"
 #include "ship/shipped.h"
 
 #define FOLDER "refused"

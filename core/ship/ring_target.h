@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "record/ring_file.h"
+#include "ring/ring_file.h"
 
 /* One process's. */
 struct d9__ring_target {

@@ -15,7 +15,7 @@
 
 #include "ship/hour.h"
 #include "read/folder.h"
-#include "record/directory.h"
+#include "ring/directory.h"
 #include "ship/dump_object.h"
 #include "ship/refused.h"
 #include "ship/shipped.h"

@@ -17,7 +17,7 @@
 #include "bench/bench.h"
 #include "bench/bench_recorder.h"
 #include "loop/adapter.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 #define ROUNDS	     31
 #define PER_ROUND    20000

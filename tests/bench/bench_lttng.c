@@ -10,7 +10,7 @@
 
 #include "bench/bench.h"
 #include "bench/plain_events.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

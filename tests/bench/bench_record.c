@@ -13,7 +13,7 @@
 
 #include "bench/bench.h"
 #include "bench/plain_events.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 #define ROUNDS 61
 #define EVENTS 16384u

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "record/emit_inl.h"
+#include "ring/emit_inl.h"
 
 #define PLAIN_TASK 300u
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "cli/bad_text.h"
-#include "record/ring_file.h"
+#include "ring/ring_file.h"
 #include "support/trace_builder.h"
 
 #define MS UINT64_C(1000000)

@@ -14,9 +14,9 @@
 #include "base/test_point.h"
 #include "cli/recover_child.h"
 #include "core/record/scratch.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/rescue.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 #define POLLS 3000
 

@@ -8,7 +8,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "record/event_types.h"
+#include "ring/event_types.h"
 #include "support/trace_builder.h"
 
 #define DELTA_MAX 0xffffffu

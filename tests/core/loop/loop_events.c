@@ -14,11 +14,11 @@
 #include "format/values.h"
 #include "loop/loops.h"
 #include "loop/workers.h"
-#include "record/chunk.h"
-#include "record/clock.h"
-#include "record/gate.h"
-#include "record/ring_file.h"
-#include "record/slot.h"
+#include "ring/chunk.h"
+#include "ring/clock.h"
+#include "ring/gate.h"
+#include "ring/ring_file.h"
+#include "ring/slot.h"
 #include "support/d9_test.h"
 
 uint64_t loop_ns = 1000000000;

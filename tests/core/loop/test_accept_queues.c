@@ -14,9 +14,9 @@
 
 #include "core/loop/loop_events.h"
 #include "loop/accept_queues.h"
-#include "record/gate.h"
 #include "record/sampling.h"
-#include "record/slot.h"
+#include "ring/gate.h"
+#include "ring/slot.h"
 #include "support/d9_test.h"
 
 #define MS	 UINT64_C(1000000)

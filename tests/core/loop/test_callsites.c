@@ -9,7 +9,7 @@
 
 #include "loop/callsites.h"
 #include "loop/generated.h"
-#include "record/names.h"
+#include "ring/names.h"
 #include "support/d9_test.h"
 
 /* What the trace calls the tasks of |callsite|.  Until the next call. */

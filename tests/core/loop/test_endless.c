@@ -12,8 +12,8 @@
 #include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/tasks.h"
-#include "record/chunk.h"
-#include "record/names.h"
+#include "ring/chunk.h"
+#include "ring/names.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true

@@ -9,7 +9,7 @@
 
 #include "core/loop/loop_events.h"
 #include "loop/logs.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 #include "support/d9_test.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -10,7 +10,7 @@
 #include "loop/once.h"
 #include "loop/polls.h"
 #include "loop/tasks.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 #include "support/d9_test.h"
 
 static struct d9_loop *loop;

@@ -12,8 +12,8 @@
 
 #include "core/loop/loop_events.h"
 #include "loop/running.h"
-#include "record/names.h"
 #include "record/open_calls.h"
+#include "ring/names.h"
 #include "support/d9_test.h"
 
 #define LEFT_OUT 6

@@ -10,7 +10,7 @@
 
 #include "core/loop/loop_events.h"
 #include "loop/polls.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 #include "support/d9_test.h"
 
 #define NOINLINE __attribute__((noinline))

@@ -13,9 +13,9 @@
 #include "core/loop/loop_events.h"
 #include "loop/cpu_time.h"
 #include "loop/known.h"
-#include "record/clock.h"
-#include "record/gate.h"
-#include "record/slot.h"
+#include "ring/clock.h"
+#include "ring/gate.h"
+#include "ring/slot.h"
 #include "support/d9_test.h"
 
 #define MANY	 10000

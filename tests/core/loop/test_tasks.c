@@ -10,9 +10,9 @@
 #include "loop/loops.h"
 #include "loop/samples.h"
 #include "loop/tasks.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
-#include "record/ring_file.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
+#include "ring/ring_file.h"
 #include "support/d9_test.h"
 
 static struct d9_loop *loop;

@@ -8,7 +8,7 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 #include "support/d9_test.h"
 
 #define THREADS 8

@@ -13,10 +13,10 @@
 
 #include "core/loop/loop_events.h"
 #include "loop/workers.h"
-#include "record/chunk.h"
 #include "record/health.h"
 #include "record/metadata.h"
-#include "record/ring_file.h"
+#include "ring/chunk.h"
+#include "ring/ring_file.h"
 #include "support/d9_test.h"
 
 #define ALIVE   40

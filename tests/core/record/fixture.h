@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "core/record/batch_walk.h"
-#include "record/chunk.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
+#include "ring/chunk.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 /* Forget the ring of the test before, make one in a memfd of at most |chunks| chunks. */
 void fixture_ring(unsigned chunks);

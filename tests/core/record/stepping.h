@@ -20,7 +20,7 @@
 #include <ucontext.h>
 
 #include "base/sanitized.h"
-#include "record/clock.h"
+#include "ring/clock.h"
 
 static struct {
 	void (*handler)(void);

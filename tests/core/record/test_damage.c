@@ -21,8 +21,8 @@
 #include "core/record/scratch.h"
 #include "format/encoder.h"
 #include "record/builder.h"
-#include "record/event_types.h"
 #include "record/segment.h"
+#include "ring/event_types.h"
 
 #define FLUSHES	   7
 #define PER_FLUSH  6

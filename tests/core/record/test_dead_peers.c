@@ -12,9 +12,9 @@
 
 #include "base/test_point.h"
 #include "core/record/scratch.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/recover.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
 
 #define POLLS 1000
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "core/record/scratch.h"
-#include "record/directory.h"
+#include "ring/directory.h"
 
 #define OTHER 65534
 

@@ -9,7 +9,7 @@
 #include <dial9/event.h>
 
 #include "core/record/scratch.h"
-#include "record/emit_inl.h"
+#include "ring/emit_inl.h"
 
 #define WORKERS 3
 

@@ -6,7 +6,7 @@
 
 #include "core/record/batch_walk.h"
 #include "format/encoder.h"
-#include "record/event_types.h"
+#include "ring/event_types.h"
 #include "support/d9_test.h"
 
 static void test_preamble_defines_the_hot_types_and_nothing_else(void)

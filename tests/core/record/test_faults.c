@@ -23,7 +23,7 @@
 #include "core/record/scratch.h"
 #include "record/recorder.h"
 #include "record/recover.h"
-#include "record/ring_file.h"
+#include "ring/ring_file.h"
 
 #define NOBODY 65534
 

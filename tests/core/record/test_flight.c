@@ -13,11 +13,11 @@
 #include "base/sanitized.h"
 #include "core/record/scratch.h"
 #include "core/record/ticks.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
-#include "record/names.h"
 #include "record/recover.h"
-#include "record/ring_file.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
+#include "ring/names.h"
+#include "ring/ring_file.h"
 
 /* A ring of a MiB holds some 80 000 of these. */
 #define MANY 300000

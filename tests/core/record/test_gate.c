@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "record/gate.h"
+#include "ring/gate.h"
 #include "support/d9_test.h"
 
 static void test_gate_before_start_is_closed(void)

@@ -24,8 +24,8 @@
 #include "base/test_point.h"
 #include "core/record/scratch.h"
 #include "core/record/self.h"
-#include "record/emit_inl.h"
 #include "record/recover.h"
+#include "ring/emit_inl.h"
 
 #define THREADS   2
 #define NEVER     UINT32_MAX

@@ -8,8 +8,8 @@
 
 #include "core/record/fixture.h"
 #include "record/levels.h"
-#include "record/names.h"
 #include "record/rates.h"
+#include "ring/names.h"
 #include "support/d9_test.h"
 
 #define STEP D9__RATES_STEP_NS

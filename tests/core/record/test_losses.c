@@ -16,8 +16,8 @@
 #include "record/flight.h"
 #include "record/health.h"
 #include "record/recover.h"
-#include "record/ring_file.h"
-#include "record/slot.h"
+#include "ring/ring_file.h"
+#include "ring/slot.h"
 
 #define EVENTS	    50
 #define NS	    UINT64_C(5000000000)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/names.h"
+#include "ring/names.h"
 #include "support/d9_test.h"
 
 static void test_name_equal_texts_have_one_handle(void)

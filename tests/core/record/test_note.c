@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "core/record/scratch.h"
-#include "record/clock.h"
-#include "record/emit_inl.h"
-#include "record/note.h"
 #include "record/recover.h"
+#include "ring/clock.h"
+#include "ring/emit_inl.h"
+#include "ring/note.h"
 
 #define MINUTE_NS UINT64_C(60000000000)
 #define WRITERS	  4

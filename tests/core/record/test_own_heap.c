@@ -17,7 +17,7 @@
 
 #include "base/mapped.h"
 #include "format/heap.h"
-#include "record/clock.h"
+#include "ring/clock.h"
 #include "support/d9_test.h"
 
 static bool holds(const uint8_t *bytes, size_t n, uint8_t byte)

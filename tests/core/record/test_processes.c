@@ -17,8 +17,8 @@
 #include "base/sanitized.h"
 #include "core/record/again.h"
 #include "core/record/numbered.h"
-#include "record/emit_inl.h"
 #include "record/recorder.h"
+#include "ring/emit_inl.h"
 
 #define THREADS 8
 #define OURS    THREADS /* who the main thread is */

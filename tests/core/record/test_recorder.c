@@ -19,8 +19,8 @@
 #include "core/record/scratch.h"
 #include "record/flush.h"
 #include "record/recorder.h"
-#include "record/ring_file.h"
-#include "record/ring_view.h"
+#include "ring/ring_file.h"
+#include "ring/ring_view.h"
 
 static const struct d9_field tick_fields[] = {
 	{ "number", D9_FIELD_VARINT, NULL, NULL },

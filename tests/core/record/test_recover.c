@@ -12,10 +12,10 @@
 
 #include "core/record/scratch.h"
 #include "record/dead_ring.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/recover.h"
-#include "record/ring_view.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
+#include "ring/ring_view.h"
 
 #define ROUNDS 3000
 #define FIRST  10 /* polls of a recorder before */

@@ -11,7 +11,7 @@
 
 #include "core/record/fixture.h"
 #include "core/record/scratch.h"
-#include "record/ring_view.h"
+#include "ring/ring_view.h"
 
 #define RINGS 1000
 

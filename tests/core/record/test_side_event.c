@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "record/blocking_event.h"
-#include "record/event_types.h"
-#include "record/names.h"
 #include "record/side_event.h"
+#include "ring/event_types.h"
+#include "ring/names.h"
 #include "support/d9_test.h"
 
 #define FRAMES 2

@@ -8,7 +8,7 @@
 
 #include "base/sanitized.h"
 #include "core/record/fixture.h"
-#include "record/side_ring.h"
+#include "ring/side_ring.h"
 #include "support/d9_test.h"
 
 #define T0 UINT64_C(5000000000)

@@ -14,10 +14,10 @@
 #include "core/record/again.h"
 #include "core/record/numbered.h"
 #include "record/dump_tasks.h"
-#include "record/emit_inl.h"
-#include "record/gate.h"
 #include "record/recorder.h"
-#include "record/slot.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
+#include "ring/slot.h"
 
 static struct d9_recorder *recorder;
 

@@ -13,12 +13,12 @@
 #include "core/record/scratch.h"
 #include "core/record/ticks.h"
 #include "format/trigger_text.h"
-#include "record/clock.h"
-#include "record/emit_inl.h"
 #include "record/levels.h"
-#include "record/names.h"
-#include "record/ring_file.h"
 #include "record/triggers.h"
+#include "ring/clock.h"
+#include "ring/emit_inl.h"
+#include "ring/names.h"
+#include "ring/ring_file.h"
 
 #define MS    UINT64_C(1000000)
 #define MANY  300000u /* three times what a ring of a MiB holds */

@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "record/chunk.h"
-#include "record/side_ring.h"
-#include "record/slot.h"
+#include "ring/chunk.h"
+#include "ring/side_ring.h"
+#include "ring/slot.h"
 
 #define DATA_AT  128u
 #define CAPACITY (D9__CHUNK_SIZE - DATA_AT)

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "format/utf8.h"
-#include "record/clock.h"
-#include "record/gate.h"
-#include "record/note.h"
+#include "ring/clock.h"
+#include "ring/gate.h"
+#include "ring/note.h"
 
 #define REPEAT_NS  UINT64_C(60000000000)
 #define COUNT_MAX  0xffffu

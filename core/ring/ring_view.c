@@ -22,7 +22,7 @@
 #include "base/lines.h"
 #include "format/heap.h"
 #include "record/dead_ring.h"
-#include "record/ring_view.h"
+#include "ring/ring_view.h"
 
 #define LOOKS_MAX   20 /* at a page whose writer may be in it, at a lock that is held for a moment */
 #define LOOK_MS     4  /* that one at all of a ring takes */

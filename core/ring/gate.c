@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/span_filter.h"
-#include "record/gate.h"
+#include "ring/gate.h"
 
 /* Closed, and not 0 as of a page that was wiped: openings are counted from 1. */
 #define SHUT UINT32_C(0x100)

@@ -2,8 +2,8 @@
 /* The cold halves of emit_inl.h, and the events that are too rare to be inline. */
 #include "config.h"
 
-#include "record/emit_inl.h"
-#include "record/side_ring.h"
+#include "ring/emit_inl.h"
+#include "ring/side_ring.h"
 
 static bool busy(const struct d9__slot *slot)
 {

@@ -9,8 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "record/descriptors.h"
-#include "record/directory.h"
+#include "ring/descriptors.h"
+#include "ring/directory.h"
 
 #define LINKS_MAX 40 /* as the kernel's */
 

@@ -17,8 +17,8 @@
 
 #include "base/dir.h"
 #include "base/sanitized.h"
-#include "record/descriptors.h"
-#include "record/ring_file.h"
+#include "ring/descriptors.h"
+#include "ring/ring_file.h"
 
 #define SHARED_ABOVE 200
 #define TSAN_ABOVE_MIN 512

@@ -11,11 +11,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/chunk.h"
-#include "record/gate.h"
-#include "record/names.h"
 #include "record/sandbox.h"
-#include "record/slot.h"
+#include "ring/chunk.h"
+#include "ring/gate.h"
+#include "ring/names.h"
+#include "ring/slot.h"
 
 #define OWNER(state, tid) ((uint64_t)(state) << 32 | (tid))
 #define STATE(owner)      ((enum d9__slot_state)((owner) >> 32))

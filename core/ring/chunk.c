@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/chunk.h"
+#include "ring/chunk.h"
 #include "format/sort.h"
-#include "record/event_types.h"
-#include "record/names.h"
+#include "ring/event_types.h"
+#include "ring/names.h"
 #include "base/test_point.h"
 
 #define STATE_MASK UINT64_C(0xff)

@@ -19,8 +19,8 @@
 #include <cpuid.h>
 #endif
 
-#include "record/clock.h"
-#include "record/slot.h"
+#include "ring/clock.h"
+#include "ring/slot.h"
 
 #define MS             UINT64_C(1000000)
 #define SECOND         UINT64_C(1000000000)

@@ -31,8 +31,8 @@
 
 #include "format/store_name.h"
 #include "format/trigger_text.h"
-#include "record/clock.h"
-#include "record/note.h"
+#include "ring/clock.h"
+#include "ring/note.h"
 
 #define D9__RING_MAGIC       "D9RING\0\1"
 #define D9__RING_LAYOUT      5

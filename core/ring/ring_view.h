@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record/chunk.h"
-#include "record/ring_file.h"
-#include "record/slot.h"
+#include "ring/chunk.h"
+#include "ring/ring_file.h"
+#include "ring/slot.h"
 
 /* What is known of the process a ring belongs to. */
 enum d9__ring_owner {

@@ -21,10 +21,10 @@
 #include "format/encoder.h"
 #include "format/varint.h"
 #include "format/wire.h"
-#include "record/chunk.h"
-#include "record/event_types.h"
-#include "record/names.h"
-#include "record/slot.h"
+#include "ring/chunk.h"
+#include "ring/event_types.h"
+#include "ring/names.h"
+#include "ring/slot.h"
 
 /* Room that enter() guarantees: the longest hot event behind a reset and a first name. */
 #define D9__EMIT_ROOM  (128u + D9__POOL_ENTRY_FRAME_LEN + D9__NAME_BYTES)

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/ring_file.h"
-#include "record/slot.h"
+#include "ring/ring_file.h"
+#include "ring/slot.h"
 
 #define D9__CHUNK_HEADER 64u
 #define D9__BATCH_MAX    (D9__CHUNK_SIZE - D9__CHUNK_HEADER)

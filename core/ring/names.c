@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/mapped.h"
-#include "record/event_types.h"
-#include "record/names.h"
 #include "record/sandbox.h"
+#include "ring/event_types.h"
+#include "ring/names.h"
 
 #define HASH_SLOTS  (2u * D9__NAMES_MAX) /* at most half full */
 #define BLOCK_BYTES ((size_t)256 * 1024)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "format/encoder.h"
-#include "record/event_types.h"
+#include "ring/event_types.h"
 #include "format/heap.h"
 
 #define OPTIONAL(type) ((type) | D9__WIRE_OPTIONAL)

@@ -15,17 +15,17 @@
 
 #include <dial9/error.h>
 
-#include "record/chunk.h"
-#include "record/directory.h"
-#include "record/event_types.h"
-#include "record/gate.h"
-#include "record/names.h"
+#include "ring/chunk.h"
+#include "ring/directory.h"
+#include "ring/event_types.h"
+#include "ring/gate.h"
+#include "ring/names.h"
 #include "base/mapped.h"
 #include "base/memory_limit.h"
 #include "record/metadata.h"
-#include "record/ring_file.h"
+#include "ring/ring_file.h"
 #include "record/sandbox.h"
-#include "record/slot.h"
+#include "ring/slot.h"
 #include "base/test_point.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)

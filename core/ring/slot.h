@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/clock.h"
-#include "record/ring_file.h"
+#include "ring/clock.h"
+#include "ring/ring_file.h"
 
 #define D9__WORKER_NONE UINT32_C(0xffff) /* no event with a worker id was written yet */
 
