@@ -11,7 +11,7 @@
 
 #include "glib/tables.h"
 #include "loop/callsites.h"
-#include "record/modules.h"
+#include "segment/modules.h"
 
 /* libgobject's table, and one that is known to be another's. */
 static _Atomic(GSourceCallbackFuncs *) closures, other;

@@ -17,8 +17,8 @@
 #include "glib/real.h"
 #include "glib/thread.h"
 #include "hook/stubs.h"
-#include "record/modules.h"
 #include "ring/gate.h"
+#include "segment/modules.h"
 
 #define NO_WORKER 255u
 #define ITEMS_MAX 1024 /* on their way at a time; a power of 2 */

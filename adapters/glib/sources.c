@@ -17,8 +17,8 @@
 #include "hook/stubs.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
-#include "record/modules.h"
 #include "ring/gate.h"
+#include "segment/modules.h"
 
 #define CALLER() __builtin_return_address(0)
 #define NEVER	 UINT64_MAX

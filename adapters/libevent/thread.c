@@ -6,7 +6,7 @@
 #include <unwind.h>
 
 #include "hook/stubs.h"
-#include "record/modules.h"
+#include "segment/modules.h"
 #include "sample/unwind.h"
 #include "libevent/bases.h"
 #include "libevent/thread.h"

@@ -24,9 +24,9 @@
 #include "preload/environment.h"
 #include "preload/sandbox.h"
 #include "preload/start.h"
-#include "record/giver.h"
 #include "record/recorder.h"
 #include "sample/sampler.h"
+#include "segment/giver.h"
 #if WITH_GLIB
 #include "glib/attach.h"
 #endif
@@ -58,7 +58,7 @@ static int is_loop_library(struct dl_phdr_info *info, size_t size, void *unused)
 
 /*
  * A later setuid() or chroot() cannot take away what root opens now: the ring keeps its name in shared memory, and
- * survives a kill.  Only where the directory is given to whom the program becomes: see record/giver.h.  Others can
+ * survives a kill.  Only where the directory is given to whom the program becomes: see segment/giver.h.  Others can
  * do neither, and have no thread of ours before they have a loop.
  */
 static void open_early(void)

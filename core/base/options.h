@@ -61,7 +61,7 @@ enum d9__option {
 	D9__OPTION_TRIGGERS, /* see format/trigger_text.h */
 	D9__OPTION_S3_BUCKET,
 	D9__OPTION_S3_PREFIX,
-	D9__OPTION_GIVER, /* of `dial9 record`; see record/giver.h */
+	D9__OPTION_GIVER, /* of `dial9 record`; see segment/giver.h */
 	D9__OPTION_COUNT
 };
 

@@ -16,12 +16,12 @@
 #include "block/stack.h"
 #include "hook/got.h"
 #include "hook/libc_calls.h"
-#include "record/metadata.h"
 #include "record/sampling.h"
 #include "record/source.h"
 #include "ring/clock.h"
 #include "ring/gate.h"
 #include "sample/unwind_table.h"
+#include "segment/metadata.h"
 
 #define SAY_NS UINT64_C(1000000000)
 

@@ -19,8 +19,8 @@
 #include "base/dir.h"
 #include "cli/cmd.h"
 #include "cli/text.h"
-#include "record/retention.h"
 #include "ring/directory.h"
+#include "segment/retention.h"
 #include "ship/shipped.h"
 
 #define PAUSE_NS 200000000L /* between two looks */

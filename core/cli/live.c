@@ -19,7 +19,7 @@
 #include "cli/live.h"
 #include "format/zstd_block.h"
 #include "read/catalogue.h"
-#include "record/retention.h"
+#include "segment/retention.h"
 
 #define BLOCK (256u << 10)
 

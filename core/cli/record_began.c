@@ -8,7 +8,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "record/namespace.h"
+#include "segment/namespace.h"
 
 int d9__record_began_watch(const char *dir)
 {

@@ -22,8 +22,8 @@
 
 #include "cli/followers.h"
 #include "cli/record_giver.h"
-#include "record/namespace.h"
 #include "ring/directory.h"
+#include "segment/namespace.h"
 
 #define FIRST_LOOK_MS 200
 #define LAST_LOOK_MS  10000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `dial9 record` of root: the helper process that gives directories to programs which may not make them, as
- * record/giver.h says.  It goes on after `dial9 record` has ended while a program lives that may still ask.
+ * segment/giver.h says.  It goes on after `dial9 record` has ended while a program lives that may still ask.
  */
 
 #ifndef D9_CLI_RECORD_GIVER_H
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "record/giver.h"
+#include "segment/giver.h"
 
 struct d9__record_giver {
 	char text[D9__GIVER_TEXT + 1]; /* the variable's value; "" if there is no helper */

@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 #include "base/sanitized.h"
-#include "record/files.h"
 #include "record/rescue.h"
 #include "ring/ring_view.h"
+#include "segment/files.h"
 
 #define NOBODY	       65534
 #define MEMORY_BYTES   (UINT64_C(1) << 30)

@@ -12,7 +12,7 @@
 #include "cli/cmd.h"
 #include "cli/sealed.h"
 #include "cli/trace_input.h"
-#include "record/retention.h"
+#include "segment/retention.h"
 
 #define ACTIVE ".active"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/dir.h"
-#include "record/namespace.h"
-#include "record/retention.h"
+#include "segment/namespace.h"
+#include "segment/retention.h"
 
 long d9__status_store_waiting(const struct d9__recorder_seen *recorder)
 {

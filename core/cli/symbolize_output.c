@@ -13,7 +13,7 @@
 #include "cli/symbolize_output.h"
 #include "format/wire.h"
 
-/* The seek table of a sealed zstd segment, as record/packer.h has it: behind the last frame. */
+/* The seek table of a sealed zstd segment, as segment/packer.h has it: behind the last frame. */
 #define SEEK_FRAME_MAGIC UINT32_C(0x184d2a5d)
 #define SEEK_TABLE_MAGIC UINT32_C(0x6b733964)
 #define SEEK_HEAD_LEN	 8

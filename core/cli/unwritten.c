@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "cli/recorders.h"
-#include "record/retention.h"
+#include "segment/retention.h"
 
 /* The segments of a process below |dir|. */
 static struct segments {

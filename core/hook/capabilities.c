@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "hook/capabilities.h"
-#include "record/metadata.h"
 #include "record/recorder.h"
 #include "record/source.h"
+#include "segment/metadata.h"
 
 #define TEXT_MAX   1024
 #define FOLLOW_MAX 8

@@ -13,9 +13,9 @@
 #include "hook/got_pass.h"
 #include "hook/patch_lock.h"
 #include "hook/stubs.h"
-#include "record/modules.h"
 #include "record/sandbox.h"
 #include "record/source.h"
+#include "segment/modules.h"
 
 #define SECOND_LOOK_NS 10000000u
 #define FORK_WAIT_S    5 /* as long as a busy machine may stop a thread that walks */

@@ -10,7 +10,7 @@
 #include "hook/elf_module.h"
 #include "hook/images.h"
 #include "hook/patch_lock.h"
-#include "record/modules.h"
+#include "segment/modules.h"
 
 /* ---- which modules belong to the library ---- */
 

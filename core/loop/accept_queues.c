@@ -18,13 +18,13 @@
 
 #include "loop/sock_diag.h"
 #include "loop/spin.h"
-#include "record/metadata.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
 #include "record/source.h"
 #include "ring/clock.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
+#include "segment/metadata.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define NO_WORKER 255u /* no thread has run its loop yet */

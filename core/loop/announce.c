@@ -7,8 +7,8 @@
 
 #include "loop/callsites.h"
 #include "loop/thread_state.h"
-#include "record/dump_tasks.h"
 #include "ring/names.h"
+#include "segment/dump_tasks.h"
 
 static uint32_t kind_name(uint16_t kind)
 {

@@ -11,8 +11,8 @@
 
 #include "format/heap.h"
 #include "loop/generated.h"
-#include "record/modules.h"
 #include "ring/names.h"
+#include "segment/modules.h"
 
 #define BUCKETS 4096u
 

@@ -12,7 +12,7 @@
 
 #include <dial9/loop.h>
 
-#include "record/modules.h"
+#include "segment/modules.h"
 
 /*
  * Distinct addresses of a kind that are told apart; later ones share a name.  What lives long comes early;

@@ -13,10 +13,10 @@
 
 #include "base/options.h"
 #include "loop/loops.h"
-#include "record/metadata.h"
 #include "record/sandbox.h"
 #include "record/source.h"
 #include "ring/gate.h"
+#include "segment/metadata.h"
 
 #define LINES_PER_SECOND 1000u
 #define SECOND_NS	 UINT64_C(1000000000)

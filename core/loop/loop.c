@@ -19,7 +19,6 @@
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
 #include "loop/workers.h"
-#include "record/metadata.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
@@ -31,6 +30,7 @@
 #include "sample/place_stacks.h"
 #include "sample/stacks.h"
 #include "sample/unwind_table.h"
+#include "segment/metadata.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
 #define KEY_MAX     160

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/living.h"
+#include "segment/living.h"
 
 #define D9__OPEN_SPANS 256u /* places of each thread: as many as it takes ids at a time */
 

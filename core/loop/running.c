@@ -9,10 +9,10 @@
 #include "loop/thread_state.h"
 #include "loop/workers.h"
 #include "record/levels.h"
-#include "record/modules.h"
 #include "record/open_calls.h"
 #include "record/triggers.h"
 #include "ring/names.h"
+#include "segment/modules.h"
 
 /*
  * Frames and entered spans are their thread's own, which changes them without asking.  Each word is read whole, and

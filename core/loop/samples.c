@@ -18,12 +18,12 @@
 #include "loop/thread_state.h"
 #include "loop/waits.h"
 #include "loop/workers.h"
-#include "record/metadata.h"
 #include "record/source.h"
 #include "ring/emit_inl.h"
 #include "ring/names.h"
 #include "sample/alloc.h"
 #include "sample/sampler.h"
+#include "segment/metadata.h"
 
 #define QUEUE_NS UINT64_C(10000000)
 #define TASKS_NS UINT64_C(100000000) /* least time between two task counts of one loop */

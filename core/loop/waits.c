@@ -12,7 +12,6 @@
 #include "loop/polls.h"
 #include "loop/thread_state.h"
 #include "loop/wakes.h"
-#include "record/metadata.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
 #include "record/side_event.h"
@@ -22,6 +21,7 @@
 #include "sample/place_stacks.h"
 #include "sample/stacks.h"
 #include "sample/unwind_table.h"
+#include "segment/metadata.h"
 
 /* A wait that lasts so many times the mean is told while it lasts: at its end it would be, but for one in 22,000. */
 #define SURELY 10

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/metadata.h"
 #include "ring/clock.h"
 #include "ring/ring_file.h"
+#include "segment/metadata.h"
 
 /* Programs name their threads at start, some only after the loop began. */
 #define FIRST_LOOK_NS UINT64_C(10000000)

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "record/callbacks.h"
 #include "record/flush.h"
 #include "ring/clock.h"
 #include "ring/descriptors.h"
+#include "segment/callbacks.h"
 
 #define MS_NS	   UINT64_C(1000000)
 #define PATIENCE_NS (1000 * MS_NS)

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/builder.h"
 #include "ring/side_ring.h"
 #include "ring/slot.h"
+#include "segment/builder.h"
 
 #define D9__BLOCKING_FRAMES_MAX 64u /* of the stack of who held the lock */
 

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/builder.h"
-#include "record/walk.h"
 #include "ring/chunk.h"
 #include "ring/slot.h"
+#include "segment/builder.h"
+#include "segment/walk.h"
 
 #define D9__BRIDGE_WORKERS D9__SLOT_COUNT /* their ids are below */
 

@@ -5,10 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/callbacks.h"
 #include "record/dead_peers.h"
 #include "record/peers.h"
 #include "ring/clock.h"
+#include "segment/callbacks.h"
 
 #define ASK_NS UINT64_C(1000000000)
 

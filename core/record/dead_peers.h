@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "record/recover.h"
-#include "record/writer.h"
+#include "segment/writer.h"
 
 /* Flush thread only. */
 struct d9__dead_peers {

@@ -12,10 +12,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "record/segment_tail.h"
-#include "record/walk.h"
 #include "ring/chunk.h"
 #include "ring/ring_file.h"
+#include "segment/segment_tail.h"
+#include "segment/walk.h"
 
 /* Zero bytes behind a batch: a decoder that trusts its first fields stays inside. */
 #define D9__BATCH_PAD 64

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "record/bridge.h"
-#include "record/walk.h"
-#include "record/writer.h"
 #include "ring/chunk.h"
+#include "segment/walk.h"
+#include "segment/writer.h"
 
 /* How far the file is with one slot.  Lives as long as the ring: recorders come and go. */
 struct d9__drain_slot {

@@ -21,12 +21,12 @@
 #include "format/wire.h"
 #include "record/drain.h"
 #include "record/dump.h"
-#include "record/dump_tasks.h"
 #include "record/dump_writer.h"
 #include "record/health.h"
-#include "record/note_event.h"
 #include "ring/chunk.h"
 #include "ring/clock.h"
+#include "segment/dump_tasks.h"
+#include "segment/note_event.h"
 
 #define GROUP     16
 #define SPARE_MAX 32 /* chunks that threads may go on with meanwhile, or a quarter of the ring */

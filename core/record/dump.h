@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/namespace.h"
-#include "record/segment.h"
-#include "record/writer.h"
+#include "segment/namespace.h"
+#include "segment/segment.h"
+#include "segment/writer.h"
 
 #define D9__DUMP_ID_LEN 26
 

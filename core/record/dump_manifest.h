@@ -13,7 +13,7 @@
 
 #include "record/dump.h"
 #include "format/trigger_text.h"
-#include "record/writer.h"
+#include "segment/writer.h"
 
 #define D9__MANIFEST_FIRED    100 /* more are counted */
 #define D9__MANIFEST_SEGMENTS 64

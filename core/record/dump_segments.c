@@ -18,11 +18,11 @@
 
 #include "format/heap.h"
 #include "record/dump.h"
-#include "record/dump_tasks.h"
 #include "record/dump_writer.h"
-#include "record/segment_scan.h"
 #include "ring/clock.h"
 #include "ring/descriptors.h"
+#include "segment/dump_tasks.h"
+#include "segment/segment_scan.h"
 
 #define STEP         (1u << 20)
 #define SEARCH_BYTES (UINT64_C(256) << 20) /* of older segments; three seconds of work */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "record/dump.h"
-#include "record/writer.h"
+#include "segment/writer.h"
 
 struct d9__dump_writer {
 	struct d9__writer writer;

@@ -10,10 +10,10 @@
 
 #include "record/facts.h"
 #include "record/flush.h"
-#include "record/metadata.h"
 #include "ring/gate.h"
 #include "ring/names.h"
 #include "ring/ring_file.h"
+#include "segment/metadata.h"
 
 static void set_number(const char *key, uint64_t value)
 {

@@ -31,7 +31,6 @@
 #include "record/dead_peers.h"
 #include "record/drain.h"
 #include "record/dump_request.h"
-#include "record/dump_tasks.h"
 #include "record/flight.h"
 #include "record/flush.h"
 #include "record/flush_self.h"
@@ -40,9 +39,6 @@
 #include "record/jit_copy.h"
 #include "record/keeper.h"
 #include "record/lead.h"
-#include "record/metadata.h"
-#include "record/modules.h"
-#include "record/note_event.h"
 #include "record/open_calls.h"
 #include "record/pace.h"
 #include "record/process_state.h"
@@ -61,6 +57,10 @@
 #include "ring/note.h"
 #include "ring/ring_file.h"
 #include "ring/slot.h"
+#include "segment/dump_tasks.h"
+#include "segment/metadata.h"
+#include "segment/modules.h"
+#include "segment/note_event.h"
 
 #define MS_NS        UINT64_C(1000000)
 #define SECOND_NS    UINT64_C(1000000000)

@@ -12,8 +12,8 @@
 #include <dial9/options.h>
 #include <dial9/recorder.h>
 
-#include "record/namespace.h"
-#include "record/writer.h"
+#include "segment/namespace.h"
+#include "segment/writer.h"
 
 /* Whether the thread ends for a while: asked, and, by itself, gone.  See record/aside.h. */
 enum d9__aside { D9__ASIDE_NO, D9__ASIDE_ASKED, D9__ASIDE_GONE };

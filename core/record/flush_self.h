@@ -9,15 +9,15 @@
 
 #include "record/dead_peers.h"
 #include "record/drain.h"
-#include "record/dump_tasks.h"
 #include "record/flush.h"
 #include "record/jit_copy.h"
 #include "record/lead.h"
-#include "record/note_event.h"
 #include "record/open_calls.h"
 #include "record/pace.h"
 #include "record/process_state.h"
-#include "record/writer.h"
+#include "segment/dump_tasks.h"
+#include "segment/note_event.h"
+#include "segment/writer.h"
 
 struct d9__flush_self {
 	struct d9__writer writer;

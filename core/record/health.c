@@ -8,7 +8,6 @@
 
 #include "format/encoder.h"
 #include "record/health.h"
-#include "record/metadata.h"
 #include "ring/chunk.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
@@ -16,6 +15,7 @@
 #include "ring/note.h"
 #include "ring/ring_file.h"
 #include "ring/slot.h"
+#include "segment/metadata.h"
 
 static uint64_t load(const _Atomic(uint64_t) *counter)
 {

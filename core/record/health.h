@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-#include "record/builder.h"
 #include "record/open_calls.h"
-#include "record/writer.h"
+#include "segment/builder.h"
+#include "segment/writer.h"
 
 /* Events lost since the recorder started, all causes and slots; any thread. */
 uint64_t d9__health_lost(void);

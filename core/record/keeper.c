@@ -17,12 +17,12 @@
 #include <dial9/recorder.h>
 
 #include "base/thread.h"
-#include "record/callbacks.h"
 #include "record/flush.h"
 #include "record/keeper.h"
-#include "record/metadata.h"
 #include "record/recorder.h"
 #include "record/sandbox.h"
+#include "segment/callbacks.h"
+#include "segment/metadata.h"
 
 /* Programs end soon after their main thread or go on for days: the longer it was, the more rarely it is asked. */
 #define PAUSE_MIN_NS 10000000

@@ -4,12 +4,12 @@
 #include <errno.h>
 
 #include "record/lead.h"
-#include "record/metadata.h"
-#include "record/modules.h"
-#include "record/writer.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
 #include "ring/ring_file.h"
+#include "segment/metadata.h"
+#include "segment/modules.h"
+#include "segment/writer.h"
 
 /* The program's own types: what signal handlers left in side rings is of these, too. */
 static void add_types(struct d9__builder *note, uint32_t end)

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "record/builder.h"
+#include "segment/builder.h"
 
 /* Flush thread only; zeros: nothing was written. */
 struct d9__lead {

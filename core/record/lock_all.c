@@ -15,7 +15,7 @@
 #include "record/lock_all.h"
 #include "base/mapped.h"
 #include "base/maps.h"
-#include "record/modules.h"
+#include "segment/modules.h"
 #include "ring/note.h"
 #include "ring/ring_file.h"
 #include "record/sandbox.h"

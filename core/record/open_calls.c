@@ -10,12 +10,12 @@
 
 #include <dial9/error.h>
 
-#include "record/metadata.h"
 #include "record/open_calls.h"
 #include "ring/descriptors.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
+#include "segment/metadata.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define ALMOST	  (SECOND_NS / 10) /* a tick that comes a bit early is the one of this second */

@@ -8,8 +8,8 @@
 #include <dial9/loop.h>
 
 #include "format/wire.h"
-#include "record/walk.h"
 #include "ring/clock.h"
+#include "segment/walk.h"
 
 /* What a slot's thread recorded. */
 struct counted {

@@ -13,7 +13,6 @@
 
 #include "record/dump.h"
 #include "record/dump_request.h"
-#include "record/dump_tasks.h"
 #include "record/flush_self.h"
 #include "record/health.h"
 #include "record/pace.h"
@@ -23,6 +22,7 @@
 #include "ring/gate.h"
 #include "ring/note.h"
 #include "ring/ring_file.h"
+#include "segment/dump_tasks.h"
 
 static struct d9__flush_self *const self = &d9__flush_self;
 

@@ -17,15 +17,15 @@
 #include "format/encoder.h"
 #include "format/heap.h"
 #include "record/drain.h"
-#include "record/files.h"
-#include "record/note_event.h"
 #include "record/open_calls.h"
 #include "record/rescue.h"
-#include "record/segment.h"
-#include "record/shipped_next.h"
 #include "record/side_event.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
+#include "segment/files.h"
+#include "segment/note_event.h"
+#include "segment/segment.h"
+#include "segment/shipped_next.h"
 
 #define GROUP 16
 

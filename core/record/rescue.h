@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "record/dead_ring.h"
-#include "record/namespace.h"
+#include "segment/namespace.h"
 
 /* What became of one process. */
 struct d9__recovered {

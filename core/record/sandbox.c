@@ -7,13 +7,13 @@
 
 #include <dial9/recorder.h>
 
-#include "record/metadata.h"
-#include "record/modules.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
 #include "record/source.h"
 #include "ring/names.h"
 #include "ring/slot.h"
+#include "segment/metadata.h"
+#include "segment/modules.h"
 
 #define DEADLINE_MS 2000 /* an idle flush thread looks once a second */
 

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/builder.h"
 #include "ring/side_ring.h"
 #include "ring/slot.h"
+#include "segment/builder.h"
 
 #define D9__SAMPLE_FRAMES_MAX 128u
 #define D9__SAMPLE_NO_WORKER  255u /* of a thread that runs no loop */

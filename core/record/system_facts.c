@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
-#include "record/metadata.h"
 #include "record/system_facts.h"
+#include "segment/metadata.h"
 
 void d9__system_facts_model(const char *text, char *out, size_t size)
 {

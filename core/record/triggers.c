@@ -32,7 +32,6 @@
 #include "record/flush.h"
 #include "record/health.h"
 #include "record/levels.h"
-#include "record/metadata.h"
 #include "record/rates.h"
 #include "record/sandbox.h"
 #include "ring/clock.h"
@@ -42,6 +41,7 @@
 #include "ring/names.h"
 #include "ring/note.h"
 #include "ring/ring_file.h"
+#include "segment/metadata.h"
 
 #define FIRES	  64u /* a power of two */
 #define HOUR_NS	  UINT64_C(3600000000000)

@@ -22,7 +22,7 @@
 #include "ring/names.h"
 #include "base/mapped.h"
 #include "base/memory_limit.h"
-#include "record/metadata.h"
+#include "segment/metadata.h"
 #include "ring/ring_file.h"
 #include "record/sandbox.h"
 #include "ring/slot.h"

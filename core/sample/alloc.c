@@ -15,8 +15,6 @@
 #include "base/mapped.h"
 #include "base/options.h"
 #include "record/flush.h"
-#include "record/metadata.h"
-#include "record/modules.h"
 #include "record/own_memory.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
@@ -30,6 +28,8 @@
 #include "sample/alloc_gap.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"
+#include "segment/metadata.h"
+#include "segment/modules.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define WALKERS	  32 /* samples that are taken at one time with whole stacks */

@@ -14,10 +14,10 @@
 #include "format/heap.h"
 #include "format/sort.h"
 #include "record/flush.h"
-#include "record/metadata.h"
 #include "ring/emit_inl.h"
 #include "ring/names.h"
 #include "sample/kernel_names.h"
+#include "segment/metadata.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define FLIGHT_NS   (10 * SECOND_NS) /* the ring keeps no more for sure */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/modules.h"
+#include "segment/modules.h"
 
 /* Two modules with equal keys have equal unwind rows.  Without padding, to be compared byte by byte. */
 struct d9__frames_key {

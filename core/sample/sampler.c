@@ -8,7 +8,6 @@
 
 #include <dial9/options.h>
 
-#include "record/metadata.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
 #include "record/source.h"
@@ -22,6 +21,7 @@
 #include "sample/sampler.h"
 #include "sample/switch_slices.h"
 #include "sample/unwind_table.h"
+#include "segment/metadata.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/metadata.h"
 #include "ring/clock.h"
 #include "sample/perf_event.h"
 #include "sample/perf_sampler.h"
 #include "sample/sampled_threads.h"
 #include "sample/switch_slices.h"
+#include "segment/metadata.h"
 
 #define MS_NS	     UINT64_C(1000000)
 #define SLICE_NS     (100 * MS_NS)

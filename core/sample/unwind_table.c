@@ -22,10 +22,10 @@
 #include "base/maps.h"
 #include "format/heap.h"
 #include "format/sort.h"
-#include "record/modules.h"
 #include "sample/eh_frame.h"
 #include "sample/module_frames.h"
 #include "sample/unwind_table.h"
+#include "segment/modules.h"
 
 #define EAGER_ROWS   ((size_t)8 * 1024 * 1024 / sizeof(struct d9__unwind_row))
 #define ALL_ROWS     ((size_t)32 * 1024 * 1024 / sizeof(struct d9__unwind_row))

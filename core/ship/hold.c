@@ -14,7 +14,7 @@
 
 #include <dial9/error.h>
 
-#include "record/namespace.h"
+#include "segment/namespace.h"
 
 #define TOUCH_NS UINT64_C(60000000000)
 

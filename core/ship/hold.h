@@ -2,7 +2,7 @@
 /*
  * Hold: the file .ship of a trace directory, which tells recorders that somebody sends what is in it: locked while a shipper is
  * there, and touched each minute.  Several shippers hold it together.  What dead processes have left is theirs then
- * (record/namespace.h).
+ * (segment/namespace.h).
  */
 
 #ifndef D9_SHIP_HOLD_H

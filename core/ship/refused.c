@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/retention.h"
 #include "ring/directory.h"
+#include "segment/retention.h"
 #include "ship/shipped.h"
 
 #define FOLDER "refused"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/namespace.h"
+#include "segment/namespace.h"
 
 /* "." and ".." are no parts of a place that a recorder writes to: it made the path. */
 static bool is_plain_path(const char *path)

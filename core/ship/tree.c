@@ -13,9 +13,9 @@
 
 #include <dial9/error.h>
 
-#include "record/namespace.h"
-#include "record/retention.h"
 #include "ring/directory.h"
+#include "segment/namespace.h"
+#include "segment/retention.h"
 
 #define LEVELS 2 /* above the directories of processes */
 

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/namespace.h"
-#include "record/retention.h"
+#include "segment/namespace.h"
+#include "segment/retention.h"
 
 #define SECOND UINT64_C(1000000000)
 

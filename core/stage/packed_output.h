@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "read/container.h"
-#include "record/packer.h"
+#include "segment/packer.h"
 
 struct d9__packed_output {
 	int fd; /* borrowed */

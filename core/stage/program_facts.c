@@ -10,7 +10,7 @@
 
 #include "analyze/json.h"
 #include "format/values.h"
-#include "record/retention.h"
+#include "segment/retention.h"
 #include "stage/frames.h"
 #include "stage/program_facts.h"
 

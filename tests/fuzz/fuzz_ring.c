@@ -23,9 +23,9 @@
 #include "fuzz/fuzz.h"
 #include "record/dead_ring.h"
 #include "record/rescue.h"
-#include "record/writer.h"
 #include "ring/ring_view.h"
 #include "ring/side_ring.h"
+#include "segment/writer.h"
 
 #define CHUNKS	   4
 #define RING_BYTES (D9__RING_CHUNKS_AT + CHUNKS * D9__CHUNK_SIZE)

@@ -14,9 +14,9 @@
 #include "core/loop/loop_events.h"
 #include "loop/workers.h"
 #include "record/health.h"
-#include "record/metadata.h"
 #include "ring/chunk.h"
 #include "ring/ring_file.h"
+#include "segment/metadata.h"
 #include "support/d9_test.h"
 
 #define ALIVE   40

@@ -20,9 +20,9 @@
 
 #include "core/record/scratch.h"
 #include "format/encoder.h"
-#include "record/builder.h"
-#include "record/segment.h"
 #include "ring/event_types.h"
+#include "segment/builder.h"
+#include "segment/segment.h"
 
 #define FLUSHES	   7
 #define PER_FLUSH  6

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/record/scratch.h"
-#include "record/files.h"
+#include "segment/files.h"
 
 static int ends[2], dir_fd;
 

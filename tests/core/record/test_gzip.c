@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "record/gunzip.h"
-#include "record/gzip.h"
+#include "segment/gunzip.h"
+#include "segment/gzip.h"
 #include "support/d9_test.h"
 
 static uint64_t random_state = 88172645463325252u;

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/sanitized.h"
-#include "record/modules.h"
 #include "record/own_memory.h"
+#include "segment/modules.h"
 #include "support/d9_test.h"
 
 struct found {

@@ -11,10 +11,10 @@
 
 #include "core/record/refuse.h"
 #include "core/record/scratch.h"
-#include "record/giver.h"
-#include "record/namespace.h"
 #include "record/peers.h"
-#include "record/shipped_next.h"
+#include "segment/giver.h"
+#include "segment/namespace.h"
+#include "segment/shipped_next.h"
 
 /* Make DIR/NAME with |len| bytes. */
 static void make_file(const char *peer, const char *name, size_t len)

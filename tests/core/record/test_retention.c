@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "record/retention.h"
+#include "segment/retention.h"
 #include "support/d9_test.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -2,7 +2,7 @@
 /* What of the history goes when the device is full: the clock is the test's. */
 #include "config.h"
 
-#include "record/room.h"
+#include "segment/room.h"
 #include "support/d9_test.h"
 
 #define SECOND	UINT64_C(1000000000)

@@ -6,8 +6,8 @@
 
 #include "core/record/scratch.h"
 #include "format/encoder.h"
-#include "record/segment.h"
-#include "record/segment_tail.h"
+#include "segment/segment.h"
+#include "segment/segment_tail.h"
 
 #define OPENED_NS UINT64_C(5000000000)
 #define EARLY_NS  UINT64_C(1000000000)

@@ -13,11 +13,11 @@
 #include "base/test_point.h"
 #include "core/record/again.h"
 #include "core/record/numbered.h"
-#include "record/dump_tasks.h"
 #include "record/recorder.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 #include "ring/slot.h"
+#include "segment/dump_tasks.h"
 
 static struct d9_recorder *recorder;
 

@@ -13,9 +13,9 @@
 #include "base/options.h"
 #include "core/record/scratch.h"
 #include "format/encoder.h"
-#include "record/writer.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
+#include "segment/writer.h"
 
 #define MS	  UINT64_C(1000000)
 #define SECOND	  UINT64_C(1000000000)

@@ -15,9 +15,9 @@
 
 #include "base/maps.h"
 #include "core/sample/frames_builder.h"
-#include "record/modules.h"
 #include "sample/module_frames.h"
 #include "sample/unwind_table.h"
+#include "segment/modules.h"
 #include "support/d9_test.h"
 
 #define SECOND UINT64_C(1000000000)
