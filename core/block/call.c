@@ -8,8 +8,8 @@
 
 #include "block/locks.h"
 #include "block/stack.h"
-#include "record/blocking_event.h"
-#include "record/side_event.h"
+#include "drain/blocking_event.h"
+#include "drain/side_event.h"
 
 static void leave_stack(struct d9__slot *slot, const struct d9__thread *thread, const struct d9__blocked *blocked,
 			uint64_t ns)

@@ -15,8 +15,8 @@
 
 #include <stdint.h>
 
+#include "drain/blocking_event.h"
 #include "hook/got.h"
-#include "record/blocking_event.h"
 
 struct d9__lock_holder {
 	uint64_t at_ns;	  /* when it unlocked; 0: nobody did */

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/sanitized.h"
-#include "record/rescue.h"
+#include "drain/rescue.h"
 #include "ring/ring_view.h"
 #include "segment/files.h"
 

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "cli/recover_child.h"
-#include "record/recover.h"
+#include "drain/recover.h"
 
 #define D9__RECOVER_WHY_LEN (PATH_MAX + 128)
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "drain/side_event.h"
 #include "loop/accept_queues.h"
 #include "loop/adapter.h"
 #include "loop/loops.h"
@@ -14,7 +15,6 @@
 #include "loop/wakes.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
-#include "record/side_event.h"
 #include "record/source.h"
 #include "ring/clock.h"
 #include "ring/gate.h"

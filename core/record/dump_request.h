@@ -4,7 +4,7 @@
 #ifndef D9_RECORD_DUMP_REQUEST_H
 #define D9_RECORD_DUMP_REQUEST_H
 
-#include "record/dump.h"
+#include "drain/dump.h"
 
 struct d9__dump_request;
 

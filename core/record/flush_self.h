@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/dead_peers.h"
-#include "record/drain.h"
+#include "drain/dead_peers.h"
+#include "drain/drain.h"
+#include "drain/lead.h"
 #include "record/flush.h"
 #include "record/jit_copy.h"
-#include "record/lead.h"
 #include "record/open_calls.h"
 #include "record/pace.h"
 #include "record/process_state.h"

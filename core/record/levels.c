@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "record/rates.h"
+#include "drain/rates.h"
 
 static _Atomic(d9__queue_fn) queue_of;
 static _Atomic(d9__worker_name_fn) name_of;

@@ -30,7 +30,7 @@
 #include "record/facts.h"
 #include "record/flush.h"
 #include "ring/gate.h"
-#include "record/health.h"
+#include "drain/health.h"
 #include "record/keeper.h"
 #include "segment/metadata.h"
 #include "segment/modules.h"

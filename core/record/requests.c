@@ -11,10 +11,10 @@
 
 #include <dial9/error.h>
 
-#include "record/dump.h"
+#include "drain/dump.h"
+#include "drain/health.h"
 #include "record/dump_request.h"
 #include "record/flush_self.h"
-#include "record/health.h"
 #include "record/pace.h"
 #include "record/requests.h"
 #include "record/triggers.h"

@@ -26,13 +26,13 @@
 #include <dial9/trigger.h>
 
 #include "base/trigger_file.h"
+#include "drain/dump_manifest.h"
+#include "drain/health.h"
+#include "drain/rates.h"
 #include "format/heap.h"
 #include "format/trigger_text.h"
-#include "record/dump_manifest.h"
 #include "record/flush.h"
-#include "record/health.h"
 #include "record/levels.h"
-#include "record/rates.h"
 #include "record/sandbox.h"
 #include "ring/clock.h"
 #include "ring/descriptors.h"

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/dump.h"
+#include "drain/dump.h"
 #include "record/open_calls.h"
 
 

@@ -17,7 +17,7 @@
 #include "base/mapped.h"
 #include "base/sanitized.h"
 #include "record/sampling.h"
-#include "record/side_event.h"
+#include "drain/side_event.h"
 #include "ring/slot.h"
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_signal.h"

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/side_event.h"
+#include "drain/side_event.h"
 #include "ring/slot.h"
 #include "sample/perf_event.h"
 

@@ -14,7 +14,7 @@
 #include "base/test_point.h"
 #include "cli/recover_child.h"
 #include "core/record/scratch.h"
-#include "record/rescue.h"
+#include "drain/rescue.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 

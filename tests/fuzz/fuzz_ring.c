@@ -20,9 +20,9 @@
 #include <dial9/reader.h>
 
 #include "core/record/fixture.h"
+#include "drain/dead_ring.h"
+#include "drain/rescue.h"
 #include "fuzz/fuzz.h"
-#include "record/dead_ring.h"
-#include "record/rescue.h"
 #include "ring/ring_view.h"
 #include "ring/side_ring.h"
 #include "segment/writer.h"

@@ -32,9 +32,9 @@
 #include "block/calls.h"
 #include "block/locks.h"
 #include "core/loop/loop_events.h"
-#include "record/blocking_event.h"
+#include "drain/blocking_event.h"
+#include "drain/side_event.h"
 #include "record/sampling.h"
-#include "record/side_event.h"
 #include "support/d9_test.h"
 
 #define MS	 UINT64_C(1000000)

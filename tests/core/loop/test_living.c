@@ -9,7 +9,7 @@
 #include <dial9/span.h>
 
 #include "core/record/scratch.h"
-#include "record/recover.h"
+#include "drain/recover.h"
 
 #define TASKS 300
 #define SMALL (16 << 10) /* bytes of a segment */

@@ -13,7 +13,7 @@
 #include "ring/gate.h"
 #include "ring/event_types.h"
 #include "record/sampling.h"
-#include "record/side_event.h"
+#include "drain/side_event.h"
 #include "ring/slot.h"
 #include "sample/unwind_table.h"
 #include "support/d9_test.h"

@@ -12,8 +12,8 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
+#include "drain/health.h"
 #include "loop/workers.h"
-#include "record/health.h"
 #include "ring/chunk.h"
 #include "ring/ring_file.h"
 #include "segment/metadata.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drain/bridge.h"
 #include "format/encoder.h"
-#include "record/bridge.h"
 #include "support/d9_test.h"
 
 static struct d9__walker walker;

@@ -12,7 +12,7 @@
 
 #include "base/test_point.h"
 #include "core/record/scratch.h"
-#include "record/recover.h"
+#include "drain/recover.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 

@@ -21,8 +21,8 @@
 #include "core/record/full_device.h"
 #include "core/record/quota.h"
 #include "core/record/scratch.h"
+#include "drain/recover.h"
 #include "record/recorder.h"
-#include "record/recover.h"
 #include "ring/ring_file.h"
 
 #define NOBODY 65534

@@ -13,7 +13,7 @@
 #include "base/sanitized.h"
 #include "core/record/scratch.h"
 #include "core/record/ticks.h"
-#include "record/recover.h"
+#include "drain/recover.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 #include "ring/names.h"

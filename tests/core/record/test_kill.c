@@ -24,7 +24,7 @@
 #include "base/test_point.h"
 #include "core/record/scratch.h"
 #include "core/record/self.h"
-#include "record/recover.h"
+#include "drain/recover.h"
 #include "ring/emit_inl.h"
 
 #define THREADS   2

@@ -7,8 +7,8 @@
 #include <dial9/loop.h>
 
 #include "core/record/fixture.h"
+#include "drain/rates.h"
 #include "record/levels.h"
-#include "record/rates.h"
 #include "ring/names.h"
 #include "support/d9_test.h"
 

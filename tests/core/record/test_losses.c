@@ -13,9 +13,9 @@
 #include "core/record/again.h"
 #include "core/record/fixture.h"
 #include "core/record/numbered.h"
-#include "record/flight.h"
-#include "record/health.h"
-#include "record/recover.h"
+#include "drain/flight.h"
+#include "drain/health.h"
+#include "drain/recover.h"
 #include "ring/ring_file.h"
 #include "ring/slot.h"
 

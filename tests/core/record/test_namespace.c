@@ -11,7 +11,7 @@
 
 #include "core/record/refuse.h"
 #include "core/record/scratch.h"
-#include "record/peers.h"
+#include "drain/peers.h"
 #include "segment/giver.h"
 #include "segment/namespace.h"
 #include "segment/shipped_next.h"

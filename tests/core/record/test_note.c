@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/record/scratch.h"
-#include "record/recover.h"
+#include "drain/recover.h"
 #include "ring/clock.h"
 #include "ring/emit_inl.h"
 #include "ring/note.h"

@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "core/record/scratch.h"
-#include "record/dead_ring.h"
-#include "record/recover.h"
+#include "drain/dead_ring.h"
+#include "drain/recover.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 #include "ring/ring_view.h"

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "record/blocking_event.h"
-#include "record/side_event.h"
+#include "drain/blocking_event.h"
+#include "drain/side_event.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
 #include "support/d9_test.h"

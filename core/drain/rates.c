@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/rates.h"
+#include "drain/rates.h"
 
 #include <string.h>
 

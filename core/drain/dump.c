@@ -17,12 +17,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "drain/drain.h"
+#include "drain/dump.h"
+#include "drain/dump_writer.h"
+#include "drain/health.h"
 #include "format/heap.h"
 #include "format/wire.h"
-#include "record/drain.h"
-#include "record/dump.h"
-#include "record/dump_writer.h"
-#include "record/health.h"
 #include "ring/chunk.h"
 #include "ring/clock.h"
 #include "segment/dump_tasks.h"

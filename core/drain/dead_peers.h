@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/recover.h"
+#include "drain/recover.h"
 #include "segment/writer.h"
 
 /* Flush thread only. */

@@ -3,7 +3,7 @@
  * Blocking event: a call inside a callback that blocked, on its way from the thread to the trace.
  *
  * It may end in a signal handler, and holds a stack, which only the flush thread can intern: so it is left raw in the
- * thread's side ring, as samples are (record/side_event.h).
+ * thread's side ring, as samples are (drain/side_event.h).
  */
 
 #ifndef D9_RECORD_BLOCKING_EVENT_H

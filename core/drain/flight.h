@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "record/drain.h"
+#include "drain/drain.h"
 #include "ring/slot.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "record/lead.h"
+#include "drain/lead.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
 #include "ring/ring_file.h"

@@ -19,9 +19,9 @@
 #include <string.h>
 
 #include "format/encoder.h"
-#include "record/drain.h"
+#include "drain/drain.h"
 #include "format/heap.h"
-#include "record/rates.h"
+#include "drain/rates.h"
 #include "base/test_point.h"
 
 #define GROUP      16

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/dump.h"
+#include "drain/dump.h"
 #include "format/trigger_text.h"
 #include "segment/writer.h"
 

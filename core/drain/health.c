@@ -6,8 +6,8 @@
 
 #include <dial9/error.h>
 
+#include "drain/health.h"
 #include "format/encoder.h"
-#include "record/health.h"
 #include "ring/chunk.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "record/rescue.h"
+#include "drain/rescue.h"
 
 enum d9__recover_flags {
 	D9__RECOVER_PRUNE = 1,	 /* of the rings that belong elsewhere, keep the two newest of each service */

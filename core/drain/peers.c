@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/peers.h"
+#include "drain/peers.h"
 #include "ring/descriptors.h"
 
 #define NAME       ".peers"

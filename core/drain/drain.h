@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/bridge.h"
+#include "drain/bridge.h"
 #include "ring/chunk.h"
 #include "segment/walk.h"
 #include "segment/writer.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "drain/blocking_event.h"
 #include "format/encoder.h"
-#include "record/blocking_event.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/lines.h"
+#include "drain/dead_ring.h"
 #include "format/heap.h"
 #include "format/sort.h"
 #include "format/wire.h"
-#include "record/dead_ring.h"
 #include "ring/descriptors.h"
 #include "ring/event_types.h"
 #include "ring/side_ring.h"

@@ -12,9 +12,9 @@
 
 #include "base/dir.h"
 #include "base/memory_limit.h"
+#include "drain/recover.h"
 #include "format/heap.h"
 #include "format/sort.h"
-#include "record/recover.h"
 #include "ring/directory.h"
 
 #define KEPT_PER_SERVICE 2

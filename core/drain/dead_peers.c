@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/dead_peers.h"
-#include "record/peers.h"
+#include "drain/dead_peers.h"
+#include "drain/peers.h"
 #include "ring/clock.h"
 #include "segment/callbacks.h"
 

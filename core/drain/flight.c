@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "record/flight.h"
+#include "drain/flight.h"
 #include "ring/emit_inl.h"
 #include "ring/names.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "record/dump.h"
+#include "drain/dump.h"
 #include "segment/writer.h"
 
 struct d9__dump_writer {

@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "drain/dump.h"
+#include "drain/dump_writer.h"
 #include "format/heap.h"
-#include "record/dump.h"
-#include "record/dump_writer.h"
 #include "ring/clock.h"
 #include "ring/descriptors.h"
 #include "segment/dump_tasks.h"

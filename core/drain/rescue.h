@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record/dead_ring.h"
+#include "drain/dead_ring.h"
 #include "segment/namespace.h"
 
 /* What became of one process. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/dump_manifest.h"
+#include "drain/dump_manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>

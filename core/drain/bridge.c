@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "drain/bridge.h"
 #include "format/encoder.h"
-#include "record/bridge.h"
 
 void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *exit, uint32_t tid,
 		      uint64_t last_ns)

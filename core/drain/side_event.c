@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "drain/blocking_event.h"
+#include "drain/side_event.h"
 #include "format/encoder.h"
-#include "record/blocking_event.h"
-#include "record/side_event.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/dump_writer.h"
+#include "drain/dump_writer.h"
 
 #include <stdint.h>
 #include <sys/stat.h>
