@@ -12,8 +12,8 @@
 
 #include "base/span_filter.h"
 #include "core/loop/loop_events.h"
-#include "loop/attributes.h"
 #include "ring/gate.h"
+#include "span/attributes.h"
 #include "support/d9_test.h"
 
 static struct d9_span_site site = D9_SPAN_SITE(D9_SPAN_INFO, "test", "work");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "loop/span_events.h"
+#include "span/span_events.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "loop/attributes.h"
 #include "ring/emit_inl.h"
+#include "span/attributes.h"
 
 #define BASE_FIELDS_MAX 6u
 #define NAME_MAX	1024

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "loop/open_spans.h"
+#include "span/open_spans.h"
 
 #include "base/span_filter.h"
 #include "ring/slot.h"

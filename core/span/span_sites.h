@@ -8,7 +8,7 @@
 
 #include <dial9/span.h>
 
-#include "loop/span_events.h"
+#include "span/span_events.h"
 
 /* Never freed: spans may outlive a module.  One that is loaded again has the same. */
 struct d9__span_site_type {

@@ -15,14 +15,14 @@
 
 #include "base/span_filter.h"
 #include "loop/entered.h"
-#include "loop/open_spans.h"
 #include "loop/polls.h"
-#include "loop/span_events.h"
-#include "loop/span_sites.h"
 #include "record/arguments.h"
 #include "record/recorder.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
+#include "span/open_spans.h"
+#include "span/span_events.h"
+#include "span/span_sites.h"
 
 #define CLOSED (UINT64_C(1) << 63)
 

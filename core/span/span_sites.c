@@ -9,11 +9,11 @@
 
 #include "base/span_filter.h"
 #include "format/heap.h"
-#include "loop/open_spans.h"
-#include "loop/span_sites.h"
 #include "record/arguments.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
+#include "span/open_spans.h"
+#include "span/span_sites.h"
 
 static _Atomic(struct d9__span_site_type *) all_types;
 static _Atomic(uint32_t) mistake_names[D9__SPAN_MISTAKES];

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loop/span_events.h"
+#include "span/span_events.h"
 
 /* Bytes that d9__attributes_put() writes at most. */
 size_t d9__attributes_bytes(const struct d9__span_state *span);

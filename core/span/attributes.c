@@ -6,8 +6,8 @@
 
 #include "format/encoder.h"
 #include "format/varint.h"
-#include "loop/attributes.h"
 #include "ring/names.h"
+#include "span/attributes.h"
 
 #define NUMBER_MAX 32u /* bytes of a number as text */
 

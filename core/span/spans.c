@@ -13,8 +13,8 @@
 #include "loop/entered.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
-#include "loop/span_events.h"
 #include "ring/gate.h"
+#include "span/span_events.h"
 
 #define LIBRARIES 4
 
