@@ -10,7 +10,7 @@
 #include "analyze/budget.h"
 #include "analyze/samples.h"
 #include "analyze/timeline.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 #define RECENT_NS D9__MS(1000) /* a queue that is told behind a wait grew before that */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "analyze/budget.h"
-#include "analyze/json.h"
-#include "analyze/units.h"
+#include "text/json.h"
+#include "text/units.h"
 
 #define BASE_BYTES ((uint64_t)88 << 20)
 #define FACTOR     2

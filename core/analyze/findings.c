@@ -9,8 +9,8 @@
 
 #include "analyze/findings.h"
 #include "analyze/hot.h"
-#include "analyze/units.h"
 #include "format/utf8.h"
+#include "text/units.h"
 
 /* A unit ends where none of these follows. */
 #define UNIT_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

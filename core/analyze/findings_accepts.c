@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* A loop that is held for less comes to its listeners soon enough. */
 #define HELD_NS D9__MS(100)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* A trace that is shorter, or has fewer calls, says nothing about balance. */
 #define LENGTH_NS D9__MS(1000)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 #define SITES_TOLD 3
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Told if it went on for so many windows, and for half of the time or more. */
 #define WINDOWS 3

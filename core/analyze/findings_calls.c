@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
 #include "format/utf8.h"
+#include "text/units.h"
 
 /* Examples under a finding. */
 #define EXAMPLES 3

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
 #include "format/utf8.h"
+#include "text/units.h"
 
 /* Losing more than this share makes figures unreliable. */
 #define LOSS_CRITICAL 0.01

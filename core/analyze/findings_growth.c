@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Less growth is none. */
 #define MEMORY_BYTES (UINT64_C(4) << 20)

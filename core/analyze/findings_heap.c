@@ -10,7 +10,7 @@
 #include "analyze/findings.h"
 #include "analyze/heap.h"
 #include "analyze/metadata.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 #define SITES_TOLD    5
 #define WARNING_BYTES ((double)(1 << 20)) /* less is worth knowing, no more */

@@ -7,7 +7,7 @@
 #include "analyze/findings.h"
 #include "analyze/helpers.h"
 #include "analyze/stalls.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* So many runs, that waited on average so long behind others, and so many times as long as they took. */
 #define RUNS	  10

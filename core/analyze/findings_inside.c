@@ -8,7 +8,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/stalls.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* ---- where it sleeps ---- */
 

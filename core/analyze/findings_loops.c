@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Told if it went on for so many windows, as those of one callback are. */
 #define SPELL_WINDOWS D9__SPELL_WINDOWS

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Told from here on: so many waits of over 1 ms for a CPU, or so long in all. */
 #define SHORT_WAITS 3

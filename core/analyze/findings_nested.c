@@ -8,7 +8,7 @@
 #include "analyze/findings.h"
 #include "analyze/hot.h"
 #include "analyze/stalls.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Shorter ones are not worth telling. */
 #define NESTED_NS D9__MS(10)

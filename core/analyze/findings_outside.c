@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Told if it takes one in so many parts of the trace, or if one call takes so long. */
 #define OUTSIDE_PART 10

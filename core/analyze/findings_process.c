@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Fewer live tasks of one callback are no leak worth telling. */
 #define LEAK_TASKS 100

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Our adapters have loops that never wait park now and then; other producers do not. */
 static bool parks_are_told(const struct d9__metadata *metadata)

@@ -9,7 +9,7 @@
 #include "analyze/findings.h"
 #include "analyze/shape.h"
 #include "analyze/stalls.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* The long calls of a callback are few: one in so many. */
 #define FEW_PART 4

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
 #include "analyze/whereabouts.h"
+#include "text/units.h"
 
 static const char *advice_for(const struct d9__sign *sign)
 {

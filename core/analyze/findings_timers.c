@@ -6,7 +6,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/stale.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Told louder if so many ran early, and one in so many of the timer's runs. */
 #define STALE_WARNING 3

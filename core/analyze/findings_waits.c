@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "analyze/findings.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Examples under a finding. */
 #define EXAMPLES 3

@@ -7,7 +7,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/lost.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Told from so many on, if at least every second wake that found the loop asleep was lost. */
 #define LOST_MIN 3

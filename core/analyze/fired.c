@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "analyze/callbacks.h"
-#include "analyze/units.h"
 #include "format/trigger_text.h"
 #include "read/known_text.h"
+#include "text/units.h"
 
 void d9__fired_release(struct d9__fired *fired)
 {

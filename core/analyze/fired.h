@@ -10,8 +10,8 @@
 #include <dial9/reader.h>
 
 #include "analyze/metadata.h"
-#include "analyze/units.h"
 #include "format/trigger_text.h"
+#include "text/units.h"
 
 struct d9__callback;
 struct d9__callbacks;

@@ -8,7 +8,7 @@
 #include "analyze/analysis.h"
 #include "analyze/budget.h"
 #include "analyze/replay.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 /* Calls so close to each other are one step ahead. */
 #define STEP_NS D9__US(50)

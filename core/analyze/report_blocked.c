@@ -7,7 +7,7 @@
 
 #include "analyze/report_json.h"
 #include "analyze/report_parts.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 static void put_calls(const struct d9__blocked_site *sites, size_t n, struct d9__page *page)
 {

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/page.h"
 #include "analyze/report.h"
-#include "analyze/units.h"
+#include "text/page.h"
+#include "text/units.h"
 
 /* Columns from which a table has room for more than the essentials. */
 #define D9__WIDE      100

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/page.h"
 #include "analyze/report.h"
 #include "analyze/report_parts.h"
-#include "analyze/units.h"
+#include "text/page.h"
+#include "text/units.h"
 
 /* Findings that have a line of their own at most, and rows that the table has at least. */
 #define FINDINGS_MAX 8

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/page.h"
 #include "analyze/report.h"
 #include "analyze/report_parts.h"
-#include "analyze/units.h"
 #include "format/utf8.h"
+#include "text/page.h"
+#include "text/units.h"
 
 /*
  * Functions of sources are told here from this share of the loops' time on, and loops that are busy with

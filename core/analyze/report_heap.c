@@ -7,7 +7,7 @@
 #include "analyze/heap.h"
 #include "analyze/metadata.h"
 #include "analyze/report_heap.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 #define PATH_FRAMES 4
 

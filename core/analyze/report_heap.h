@@ -5,8 +5,8 @@
 #define D9_ANALYZE_REPORT_HEAP_H
 
 #include "analyze/analysis.h"
-#include "analyze/json.h"
-#include "analyze/page.h"
+#include "text/json.h"
+#include "text/page.h"
 
 /* The section: sums, and tables of sites, at most |rows| each.  Nothing where nothing was sampled. */
 void d9__report_heap(const struct d9__analysis *analysis, size_t rows, struct d9__page *page);

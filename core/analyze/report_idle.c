@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/report_idle.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 #define STACKS_MAX 100u /* in JSON: the most idle ones */
 

@@ -5,8 +5,8 @@
 #define D9_ANALYZE_REPORT_IDLE_H
 
 #include "analyze/idle.h"
-#include "analyze/json.h"
-#include "analyze/page.h"
+#include "text/json.h"
+#include "text/page.h"
 
 /* The section: a table of at most |rows| stacks.  Nothing where no task was dumped. */
 void d9__report_idle(const struct d9__idle *idle, size_t rows, struct d9__page *page);

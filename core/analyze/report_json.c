@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #include "analyze/hot_threads.h"
-#include "analyze/json.h"
 #include "analyze/report.h"
 #include "analyze/report_heap.h"
 #include "analyze/report_idle.h"
 #include "analyze/report_json.h"
-#include "analyze/units.h"
+#include "text/json.h"
+#include "text/units.h"
 
 void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t ns)
 {

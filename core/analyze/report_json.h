@@ -4,8 +4,8 @@
 #ifndef D9_ANALYZE_REPORT_JSON_H
 #define D9_ANALYZE_REPORT_JSON_H
 
-#include "analyze/json.h"
 #include "analyze/report.h"
+#include "text/json.h"
 
 #define D9__CAPABILITIES 8
 extern const char *const d9__capability_keys[D9__CAPABILITIES];

@@ -8,7 +8,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/report_json.h"
-#include "analyze/units.h"
+#include "text/units.h"
 
 struct all {
 	const struct d9__report *reports;

@@ -4,8 +4,8 @@
 #ifndef D9_ANALYZE_REPORT_PARTS_H
 #define D9_ANALYZE_REPORT_PARTS_H
 
-#include "analyze/page.h"
 #include "analyze/report.h"
+#include "text/page.h"
 
 /* The processes of one trace. */
 struct d9__report_all {

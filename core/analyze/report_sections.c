@@ -12,8 +12,8 @@
 #include "analyze/report_idle.h"
 #include "analyze/report_parts.h"
 #include "analyze/report_sections.h"
-#include "analyze/units.h"
 #include "format/utf8.h"
+#include "text/units.h"
 
 /* ---- workers ---- */
 

@@ -4,8 +4,8 @@
 #ifndef D9_ANALYZE_REPORT_SECTIONS_H
 #define D9_ANALYZE_REPORT_SECTIONS_H
 
-#include "analyze/page.h"
 #include "analyze/report.h"
+#include "text/page.h"
 
 /* Everything after the findings. */
 void d9__report_sections(const struct d9__report *report, const struct d9__report_style *style,

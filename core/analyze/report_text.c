@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/page.h"
 #include "analyze/report.h"
 #include "analyze/report_parts.h"
 #include "analyze/report_sections.h"
-#include "analyze/units.h"
+#include "text/page.h"
+#include "text/units.h"
 
 #define EVIDENCE_INDENT 4
 

@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-#include "analyze/json.h"
 #include "analyze/report_json.h"
 #include "analyze/report_parts.h"
-#include "analyze/units.h"
+#include "text/json.h"
+#include "text/units.h"
 
 struct d9__parts d9__parts_of_callback(const struct d9__analysis *a,
 				       const struct d9__callback *callback)

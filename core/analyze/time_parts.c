@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/json.h"
 #include "analyze/stalls.h"
 #include "analyze/time_parts.h"
-#include "analyze/units.h"
 #include "analyze/worst.h"
+#include "text/json.h"
+#include "text/units.h"
 
 /* The recorder writes CPU times in steps of so much. */
 #define STEP_NS 4096

@@ -12,7 +12,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/data_path.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 #define SKILL_END ".md"
 #define SEGMENT   "trace.0.bin.zst"

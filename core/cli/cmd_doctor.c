@@ -10,7 +10,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/doctor.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 #define TEXT_AT 23
 

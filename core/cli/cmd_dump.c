@@ -16,7 +16,7 @@
 #include "cli/control.h"
 #include "cli/dir_fault.h"
 #include "cli/dump_receipt.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

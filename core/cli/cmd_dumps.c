@@ -10,8 +10,8 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/dump_list.h"
-#include "cli/text.h"
 #include "read/folder.h"
+#include "text/text.h"
 
 static const struct d9__opt opts[] = {
 	{ 'j', "json", NULL, "print one JSON object" },

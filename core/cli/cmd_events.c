@@ -19,7 +19,7 @@
 #include "cli/progress.h"
 #include "symbol/symbolizer.h"
 #include "cli/symbol_options.h"
-#include "cli/text.h"
+#include "text/text.h"
 #include "cli/trace_input.h"
 #include "read/catalogue.h"
 #include "read/span_fields.h"

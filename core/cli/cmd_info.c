@@ -16,9 +16,9 @@
 #include "cli/dump_list.h"
 #include "cli/info_json.h"
 #include "cli/progress.h"
-#include "cli/text.h"
 #include "cli/trace_facts.h"
 #include "cli/trace_input.h"
+#include "text/text.h"
 
 #define WIDTH_MAX 40
 

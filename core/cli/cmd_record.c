@@ -27,7 +27,7 @@
 #include "cli/record_result.h"
 #include "cli/record_ship.h"
 #include "cli/recover_users.h"
-#include "cli/text.h"
+#include "text/text.h"
 #include "cli/trigger_names.h"
 #include "format/trigger_text.h"
 #include "format/utf8.h"

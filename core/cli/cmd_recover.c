@@ -14,7 +14,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/recover_users.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 enum { OPT_JSON = 256, OPT_DISCARD };
 

@@ -15,7 +15,6 @@
 #include <dial9/reader.h>
 
 #include "analyze/budget.h"
-#include "analyze/json.h"
 #include "analyze/kept_dump.h"
 #include "analyze/report.h"
 #include "cli/args.h"
@@ -24,11 +23,12 @@
 #include "cli/progress.h"
 #include "cli/report_page.h"
 #include "cli/symbol_options.h"
-#include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/unwritten.h"
 #include "symbol/address_set.h"
 #include "symbol/symbolizer.h"
+#include "text/json.h"
+#include "text/text.h"
 
 #define DEFAULT_TOP   10
 #define DEFAULT_LINES 24

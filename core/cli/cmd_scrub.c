@@ -13,17 +13,17 @@
 
 #include <dial9/error.h>
 
-#include "analyze/units.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/sealed.h"
-#include "cli/text.h"
 #include "segment/retention.h"
 #include "segment/segment.h"
 #include "stage/claim.h"
 #include "stage/program.h"
 #include "stage/scrub.h"
 #include "stage/stages.h"
+#include "text/text.h"
+#include "text/units.h"
 
 enum key { KEY_EXPLAIN = 256 };
 

@@ -16,7 +16,7 @@
 #include "cli/status_json.h"
 #include "cli/status_store.h"
 #include "cli/status_log.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 #define LABEL_WIDTH 14
 #define PROGRAM_WIDTH 15

@@ -13,7 +13,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/histogram.h"
-#include "analyze/page.h"
+#include "text/page.h"
 #include "analyze/table.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
@@ -25,7 +25,7 @@
 #include "cli/running_now.h"
 #include "symbol/symbolizer.h"
 #include "cli/symbol_options.h"
-#include "cli/text.h"
+#include "text/text.h"
 #include "read/known_text.h"
 
 #define SECOND_NS     UINT64_C(1000000000)

@@ -14,9 +14,9 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/control.h"
-#include "cli/text.h"
 #include "cli/trigger_names.h"
 #include "format/trigger_text.h"
+#include "text/text.h"
 
 #define ANSWER_NS UINT64_C(10000000000)
 

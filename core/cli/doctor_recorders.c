@@ -7,7 +7,7 @@
 
 #include "cli/doctor.h"
 #include "cli/recorders.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 /* Of more, `dial9 status` tells. */
 #define COMPLAINTS_MAX 6

@@ -18,7 +18,7 @@
 #include "base/options.h"
 #include "cli/doctor.h"
 #include "cli/recorders.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 #define RING_BYTES   (UINT64_C(32) << 20) /* what a ring may grow to */
 #define BUDGET_BYTES (UINT64_C(1) << 30)

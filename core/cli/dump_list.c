@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "analyze/json.h"
-#include "analyze/units.h"
 #include "cli/info_json.h"
 #include "read/folder.h"
+#include "text/json.h"
+#include "text/units.h"
 
 #define MEASURE_LEN (2 * D9__UNITS_MAX)
 #define NAME_MOST   24

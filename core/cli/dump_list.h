@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "analyze/kept_dump.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 /* What is called as a manifest, and is none. */
 struct d9__no_manifest {

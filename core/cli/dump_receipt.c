@@ -18,10 +18,10 @@
 
 #include "base/dir.h"
 #include "cli/cmd.h"
-#include "cli/text.h"
 #include "ring/directory.h"
 #include "segment/retention.h"
 #include "ship/shipped.h"
+#include "text/text.h"
 
 #define PAUSE_NS 200000000L /* between two looks */
 

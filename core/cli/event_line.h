@@ -10,7 +10,7 @@
 
 #include <dial9/reader.h>
 
-#include "cli/text.h"
+#include "text/text.h"
 
 struct d9__symbolizer;
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/shown.h"
 #include "cli/profile_export.h"
 #include "cli/stack_tree.h"
+#include "text/shown.h"
 
 /* What stands between frames cannot stand in a name. */
 static void put_name(FILE *out, const char *name)

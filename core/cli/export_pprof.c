@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "analyze/shown.h"
 #include "cli/profile_export.h"
 #include "cli/protobuf.h"
 #include "format/hash.h"
+#include "text/shown.h"
 
 /* Fields of the messages. */
 enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING, TIME = 9, DURATION, PERIOD_TYPE, PERIOD, COMMENT,

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/json.h"
 #include "cli/profile_calls.h"
 #include "cli/profile_export.h"
 #include "cli/profile_select.h"
 #include "cli/stack_tree.h"
+#include "text/json.h"
 
 #define NO_FRAME UINT32_MAX
 #define SCHEMA	 "https://www.speedscope.app/file-format-schema.json"

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/units.h"
 #include "cli/flame_svg.h"
 #include "cli/stack_tree.h"
 #include "cli/svg_text.h"
+#include "text/units.h"
 
 /* flame_script.c has the first, LEFT and PER_CHAR, too. */
 #define SCALE	  1180.0 /* of all samples */

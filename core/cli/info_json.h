@@ -7,8 +7,8 @@
 #include <dial9/reader.h>
 
 #include "cli/dump_list.h"
-#include "cli/text.h"
 #include "cli/trace_facts.h"
+#include "text/text.h"
 
 /* What is left out, as an object. */
 void d9__left_out_json(struct d9__text_out *out);

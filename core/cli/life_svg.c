@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/page.h"
-#include "analyze/units.h"
 #include "cli/life.h"
 #include "cli/svg_text.h"
+#include "text/page.h"
+#include "text/units.h"
 
 #define SCALE	  990.0 /* of the time axis */
 #define LEFT_MIN  190.0 /* names of the lanes */

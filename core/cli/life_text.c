@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/units.h"
 #include "cli/life.h"
-#include "cli/text.h"
+#include "text/text.h"
+#include "text/units.h"
 
 /* State of the walk over the marks. */
 struct walk {

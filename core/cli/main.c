@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/shown.h"
 #include "cli/cmd.h"
+#include "text/shown.h"
 
 static const struct d9__cmd commands[] = {
 	{ "record", "run a program with its event loops recorded", d9__cmd_record },

@@ -20,12 +20,12 @@
 #include <dial9/reader.h>
 
 #include "analyze/analysis.h"
-#include "analyze/units.h"
 #include "cli/long_calls.h"
 #include "cli/profile_calls.h"
 #include "cli/profile_kinds.h"
 #include "cli/profile_spans.h"
 #include "symbol/symbolizer.h"
+#include "text/units.h"
 
 #define D9__PROFILE_FRAMES 1024 /* kept of each stack, innermost first; more count as cut */
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/shown.h"
 #include "cli/query_output.h"
+#include "text/shown.h"
 
 /* Rows by which the widths of a table are found, and the widest column of a text, unless it is the
  * only one. */

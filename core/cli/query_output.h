@@ -8,7 +8,7 @@
 
 #include <sqlite3.h>
 
-#include "cli/text.h"
+#include "text/text.h"
 
 enum d9__query_format {
 	D9__QUERY_TABLE, /* columns in line; on a terminal, of long texts the beginning */

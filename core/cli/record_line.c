@@ -13,7 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/record_cause.h"
 #include "cli/record_line.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 #define BEGINNING_BYTES (64 << 10)
 

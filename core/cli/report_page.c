@@ -16,9 +16,9 @@
 #include "cli/cmd.h"
 #include "cli/data_path.h"
 #include "cli/export_sink.h"
-#include "cli/text.h"
 #include "cli/trace_input.h"
 #include "serve/page_file.h"
+#include "text/text.h"
 
 /* A mail takes about as much; browsers open more, and people wait for it. */
 #define LARGE	  ((uint64_t)25 << 20)

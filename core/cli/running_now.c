@@ -12,7 +12,7 @@
 #include "cli/recover_child.h"
 #include "cli/running_now.h"
 #include "symbol/symbolizer.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 /* Since the latest tick its thread may have gone on. */
 static bool has_gone_on(const struct d9__recorder_seen *recorder, const struct d9__ring_open *call)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analyze/findings.h"
-#include "analyze/json.h"
 #include "cli/cmd.h"
 #include "cli/profile.h"
 #include "cli/segment_summary.h"
@@ -15,6 +14,7 @@
 #include "cli/time_bins.h"
 #include "cli/trace_input.h"
 #include "serve/duration_steps.h"
+#include "text/json.h"
 
 #define CALLBACKS_MAX 400   /* by time; more are added up */
 #define SPANS_MAX     400   /* kinds of them, by time */

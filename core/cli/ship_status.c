@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/json.h"
-#include "analyze/units.h"
 #include "cli/cmd.h"
-#include "cli/text.h"
 #include "ring/directory.h"
 #include "ship/refused.h"
 #include "ship/shipped.h"
+#include "text/json.h"
+#include "text/text.h"
+#include "text/units.h"
 
 struct row {
 	uint64_t stored, stored_bytes, waiting, waiting_bytes, dumps, refused, missing;

@@ -5,7 +5,7 @@
 #define D9_CLI_STATUS_JSON_H
 
 #include "cli/recorders.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 void d9__status_json(struct d9__text_out *out, const struct d9__recorders *recorders);
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "cli/recorders.h"
-#include "cli/text.h"
 #include "ring/note.h"
+#include "text/text.h"
 
 /* Lines of each level, and how often they came. */
 struct d9__log_counts {

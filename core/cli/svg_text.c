@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "analyze/shown.h"
 #include "cli/svg_text.h"
+#include "text/shown.h"
 
 #define LEAST 3 /* fewer characters are no name */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text of traces in SVG: escaped for XML, and so that a terminal obeys nothing of it (analyze/shown.h). */
+/* Text of traces in SVG: escaped for XML, and so that a terminal obeys nothing of it (text/shown.h). */
 
 #ifndef D9_CLI_SVG_TEXT_H
 #define D9_CLI_SVG_TEXT_H

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/shown.h"
-#include "analyze/units.h"
 #include "cli/symbolize_summary.h"
 #include "symbol/debian_packages.h"
 #include "symbol/symbol_rows.h"
+#include "text/shown.h"
+#include "text/units.h"
 
 #define TOLD_MAX 20 /* modules, one by one */
 

@@ -8,7 +8,7 @@
 #include "cli/trace_facts.h"
 
 #include "analyze/budget.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 /* A process has some dozens. */
 #define FACTS_MAX 4096

@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/json.h"
 #include "serve/archive_parts.h"
+#include "text/json.h"
 
 struct sums {
 	uint64_t calls, total_ns, segments;

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/json.h"
 #include "serve/archive_parts.h"
+#include "text/json.h"
 
 static void put_entry(struct d9__json *json, const struct d9__archive_entry *entry)
 {

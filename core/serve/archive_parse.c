@@ -13,9 +13,9 @@
 #include <time.h>
 
 #include "analyze/budget.h"
-#include "analyze/json.h"
 #include "serve/archive_parts.h"
 #include "serve/stored_key.h"
+#include "text/json.h"
 
 #define DEPTH_MAX 8
 

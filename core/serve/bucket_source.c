@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/json.h"
 #include "serve/bucket_parts.h"
 #include "serve/text_hash.h"
+#include "text/json.h"
 
 #define ITEMS_MAX     100000 /* about 200 MB, also of what the server makes of them */
 #define FETCHED_BYTES ((uint64_t)2 << 30)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/json.h"
+#include "text/json.h"
 
 #define PAGE	    "viewer/index.html"
 #define WORKER	    "viewer/worker.js"

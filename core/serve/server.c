@@ -27,13 +27,13 @@
 #include <unistd.h>
 
 #include "analyze/budget.h"
-#include "analyze/json.h"
 #include "serve/archive.h"
 #include "serve/assets.h"
 #include "serve/guard.h"
 #include "serve/listing.h"
 #include "serve/reply.h"
 #include "serve/report_job.h"
+#include "text/json.h"
 
 #define TOKEN_BYTES 16
 #define HEADERS_MAX (64 << 10) /* a thousand segments can be asked for in a line */

@@ -11,9 +11,9 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/shown.h"
 #include "format/values.h"
 #include "stage/frames.h"
+#include "text/shown.h"
 
 /* ---- sets of names ---- */
 

@@ -8,11 +8,11 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/json.h"
 #include "format/values.h"
 #include "segment/retention.h"
 #include "stage/frames.h"
 #include "stage/program_facts.h"
+#include "text/json.h"
 
 /* The kernel takes 128 KiB of one variable; an escaped byte is six. */
 #define METADATA_BYTES 16384

@@ -9,7 +9,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/text.h"
+#include "text/text.h"
 
 /* main.c, which is not linked here, prints; a test only wants to know. */
 static int complaints;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "analyze/kept_dump.h"
-#include "analyze/units.h"
 #include "fuzz/fuzz.h"
+#include "text/units.h"
 
 static void check_fired(const struct d9__kept_dump *dump)
 {

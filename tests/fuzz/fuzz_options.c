@@ -12,7 +12,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/text.h"
+#include "text/text.h"
 #include "fuzz/fuzz.h"
 #include "format/utf8.h"
 #include "base/environment.h"

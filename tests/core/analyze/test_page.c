@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/json.h"
-#include "analyze/page.h"
-#include "analyze/units.h"
 #include "support/d9_test.h"
+#include "text/json.h"
+#include "text/page.h"
+#include "text/units.h"
 
 /* What was written so far. */
 struct sink {

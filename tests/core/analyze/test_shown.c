@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/shown.h"
 #include "support/d9_test.h"
+#include "text/shown.h"
 
 static size_t encode(uint32_t code, char *out)
 {

@@ -79,7 +79,7 @@ void d9__text_hex_bytes(struct d9__text_out *out, const void *bytes, size_t len)
 /* The shortest decimal that reads back as |x|; null if it is not finite. */
 void d9__text_f64(struct d9__text_out *out, double x);
 
-/* |text| in quotes, escaped for JSON and so that a terminal obeys nothing of it (analyze/shown.h). */
+/* |text| in quotes, escaped for JSON and so that a terminal obeys nothing of it (text/shown.h). */
 void d9__text_json(struct d9__text_out *out, const char *text, size_t len);
 
 /* The same without the quotes.  What a trace says goes to terminals only this way. */

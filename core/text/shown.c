@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "analyze/shown.h"
 #include "format/utf8.h"
+#include "text/shown.h"
 
 /*
  * Characters that are never written: Unicode's controls, its Default_Ignorable_Code_Point (no width:

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/json.h"
-#include "analyze/shown.h"
+#include "text/json.h"
+#include "text/shown.h"
 
 static void write_text(FILE *out, const char *text, size_t len)
 {

@@ -11,11 +11,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/text.h"
+#include "text/text.h"
 
-#include "analyze/shown.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "text/shown.h"
 
 #define DEFAULT_COLUMNS 80
 

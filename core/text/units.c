@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/units.h"
+#include "text/units.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "analyze/page.h"
-#include "analyze/shown.h"
+#include "text/page.h"
+#include "text/shown.h"
 
 #define GAP        2
 #define PROSE_MAX  120 /* longer lines are hard to read */
