@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "analyze/analysis.h"
-#include "analyze/findings.h"
+#include "findings/findings.h"
 
 /* Version of the JSON: grows when something is removed or changes its meaning. */
 #define D9__REPORT_VERSION 1

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "analyze/findings.h"
 #include "analyze/processes.h"
 #include "analyze/report.h"
 #include "cli/cmd.h"
@@ -15,6 +14,7 @@
 #include "cli/query_load.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
+#include "findings/findings.h"
 
 #define BIT(table) (UINT32_C(1) << D9__QUERY_##table)
 

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/findings.h"
 #include "cli/cmd.h"
 #include "cli/profile.h"
 #include "cli/segment_summary.h"
 #include "cli/stack_tree.h"
 #include "cli/time_bins.h"
 #include "cli/trace_input.h"
+#include "findings/findings.h"
 #include "serve/duration_steps.h"
 #include "text/json.h"
 

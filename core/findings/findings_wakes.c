@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyze/findings.h"
 #include "analyze/lost.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 /* Told from so many on, if at least every second wake that found the loop asleep was lost. */

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyze/findings.h"
 #include "analyze/shape.h"
 #include "analyze/stalls.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 /* The long calls of a callback are few: one in so many. */

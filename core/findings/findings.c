@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/findings.h"
 #include "analyze/hot.h"
+#include "findings/findings.h"
 #include "format/utf8.h"
 #include "text/units.h"
 

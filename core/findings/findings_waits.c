@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "analyze/findings.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 /* Examples under a finding. */

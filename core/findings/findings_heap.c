@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/findings.h"
 #include "analyze/heap.h"
 #include "analyze/metadata.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 #define SITES_TOLD    5

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/findings.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 /* Fewer live tasks of one callback are no leak worth telling. */

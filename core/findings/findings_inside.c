@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/findings.h"
 #include "analyze/stalls.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 /* ---- where it sleeps ---- */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/findings.h"
 #include "analyze/whereabouts.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 static const char *advice_for(const struct d9__sign *sign)

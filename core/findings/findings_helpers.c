@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "analyze/findings.h"
 #include "analyze/helpers.h"
 #include "analyze/stalls.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 /* So many runs, that waited on average so long behind others, and so many times as long as they took. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/findings.h"
+#include "findings/findings.h"
 #include "format/utf8.h"
 #include "text/units.h"
 

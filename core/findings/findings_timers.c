@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "analyze/findings.h"
 #include "analyze/stale.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 /* Told louder if so many ran early, and one in so many of the timer's runs. */

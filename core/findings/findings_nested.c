@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyze/findings.h"
 #include "analyze/hot.h"
 #include "analyze/stalls.h"
+#include "findings/findings.h"
 #include "text/units.h"
 
 /* Shorter ones are not worth telling. */
