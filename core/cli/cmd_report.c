@@ -16,7 +16,6 @@
 
 #include "analyze/budget.h"
 #include "analyze/kept_dump.h"
-#include "analyze/report.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
@@ -25,6 +24,7 @@
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "cli/unwritten.h"
+#include "report/report.h"
 #include "symbol/address_set.h"
 #include "symbol/symbolizer.h"
 #include "text/json.h"

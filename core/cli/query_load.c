@@ -7,7 +7,6 @@
 
 #include "analyze/budget.h"
 #include "analyze/processes.h"
-#include "analyze/report.h"
 #include "cli/cmd.h"
 #include "cli/progress.h"
 #include "cli/query_events.h"
@@ -15,6 +14,7 @@
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "findings/findings.h"
+#include "report/report.h"
 
 #define BIT(table) (UINT32_C(1) << D9__QUERY_##table)
 

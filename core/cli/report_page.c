@@ -12,11 +12,11 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/report.h"
 #include "cli/cmd.h"
 #include "cli/data_path.h"
 #include "cli/export_sink.h"
 #include "cli/trace_input.h"
+#include "report/report.h"
 #include "serve/page_file.h"
 #include "text/text.h"
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyze/report.h"
+#include "report/report.h"
 
 #define MINUTE_US INT64_C(60000000)
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "analyze/report_cells.h"
+#include "report/report_cells.h"
 
 static int compare_delays(const void *left, const void *right)
 {

@@ -6,7 +6,7 @@
 
 #include "analyze/heap.h"
 #include "analyze/metadata.h"
-#include "analyze/report_heap.h"
+#include "report/report_heap.h"
 #include "text/units.h"
 
 #define PATH_FRAMES 4

@@ -4,7 +4,7 @@
 #ifndef D9_ANALYZE_REPORT_PARTS_H
 #define D9_ANALYZE_REPORT_PARTS_H
 
-#include "analyze/report.h"
+#include "report/report.h"
 #include "text/page.h"
 
 /* The processes of one trace. */

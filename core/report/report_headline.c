@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report.h"
-#include "analyze/report_parts.h"
 #include "format/utf8.h"
+#include "report/report.h"
+#include "report/report_parts.h"
 #include "text/page.h"
 #include "text/units.h"
 

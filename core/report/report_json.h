@@ -4,7 +4,7 @@
 #ifndef D9_ANALYZE_REPORT_JSON_H
 #define D9_ANALYZE_REPORT_JSON_H
 
-#include "analyze/report.h"
+#include "report/report.h"
 #include "text/json.h"
 
 #define D9__CAPABILITIES 8

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report.h"
-#include "analyze/report_parts.h"
+#include "report/report.h"
+#include "report/report_parts.h"
 #include "text/page.h"
 #include "text/units.h"
 

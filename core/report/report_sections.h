@@ -4,7 +4,7 @@
 #ifndef D9_ANALYZE_REPORT_SECTIONS_H
 #define D9_ANALYZE_REPORT_SECTIONS_H
 
-#include "analyze/report.h"
+#include "report/report.h"
 #include "text/page.h"
 
 /* Everything after the findings. */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "analyze/hot_threads.h"
-#include "analyze/report.h"
-#include "analyze/report_heap.h"
-#include "analyze/report_idle.h"
-#include "analyze/report_json.h"
+#include "report/report.h"
+#include "report/report_heap.h"
+#include "report/report_idle.h"
+#include "report/report_json.h"
 #include "text/json.h"
 #include "text/units.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report_idle.h"
+#include "report/report_idle.h"
 #include "text/units.h"
 
 #define STACKS_MAX 100u /* in JSON: the most idle ones */

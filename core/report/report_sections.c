@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report_cells.h"
-#include "analyze/report_heap.h"
-#include "analyze/report_idle.h"
-#include "analyze/report_parts.h"
-#include "analyze/report_sections.h"
 #include "format/utf8.h"
+#include "report/report_cells.h"
+#include "report/report_heap.h"
+#include "report/report_idle.h"
+#include "report/report_parts.h"
+#include "report/report_sections.h"
 #include "text/units.h"
 
 /* ---- workers ---- */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "analyze/hot_threads.h"
-#include "analyze/report_cells.h"
-#include "analyze/report_parts.h"
+#include "report/report_cells.h"
+#include "report/report_parts.h"
 
 /* "worker-1 4711", and which loops' thread it is. */
 static void cell_thread(struct d9__grid *grid, const struct d9__hot_thread *thread)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report.h"
+#include "report/report.h"
 
 static int compare_callbacks(const void *left, const void *right)
 {

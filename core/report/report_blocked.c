@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyze/report_json.h"
-#include "analyze/report_parts.h"
+#include "report/report_json.h"
+#include "report/report_parts.h"
 #include "text/units.h"
 
 static void put_calls(const struct d9__blocked_site *sites, size_t n, struct d9__page *page)

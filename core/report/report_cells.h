@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/report.h"
+#include "report/report.h"
 #include "text/page.h"
 #include "text/units.h"
 

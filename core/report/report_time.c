@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "analyze/report_json.h"
-#include "analyze/report_parts.h"
+#include "report/report_json.h"
+#include "report/report_parts.h"
 #include "text/json.h"
 #include "text/units.h"
 

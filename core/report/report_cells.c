@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report_cells.h"
+#include "report/report_cells.h"
 
 void d9__cell_columns(struct d9__grid *grid, const char *const titles[])
 {

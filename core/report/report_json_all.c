@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "analyze/report_json.h"
+#include "report/report_json.h"
 #include "text/units.h"
 
 struct all {

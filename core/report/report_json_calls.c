@@ -2,8 +2,8 @@
 /* "polls", "wake_to_poll" and "timers" of the JSON report. */
 #include "config.h"
 
-#include "analyze/report_json.h"
 #include "analyze/stalls.h"
+#include "report/report_json.h"
 
 static void put_victims(struct d9__json *json, const struct d9__stall *stall)
 {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyze/report_json.h"
+#include "report/report_json.h"
 
 int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n)
 {
