@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/data_path.h"
 #include "text/text.h"
+#include "tool/args.h"
 
 #define SKILL_END ".md"
 #define SEGMENT   "trace.0.bin.zst"

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/life.h"
+#include "tool/args.h"
 
 static const struct d9__opt opts[] = {
 	{ 't', "task", "ID", "of the task ID" },

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/doctor.h"
 #include "text/text.h"
+#include "tool/args.h"
 
 #define TEXT_AT 23
 

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/dump_list.h"
 #include "read/folder.h"
 #include "text/text.h"
+#include "tool/args.h"
 
 static const struct d9__opt opts[] = {
 	{ 'j', "json", NULL, "print one JSON object" },

@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/control.h"
+#include "tool/args.h"
 
 static const struct d9__opt opts[] = {
 	{ 0, NULL, NULL, NULL },

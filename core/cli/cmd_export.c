@@ -8,14 +8,14 @@
 #include <dial9/reader.h>
 
 #include "analyze/processes.h"
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/export_sink.h"
 #include "cli/export_tables.h"
 #include "cli/profile_export.h"
-#include "cli/progress.h"
 #include "cli/raw_segment.h"
-#include "cli/trace_input.h"
+#include "tool/args.h"
+#include "tool/progress.h"
+#include "tool/trace_input.h"
 
 enum { RAW_ADDRESSES = 768, PARTITIONS, SEGMENT_KEY, SLOW };
 

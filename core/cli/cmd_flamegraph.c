@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/flame_svg.h"
 #include "cli/profile_export.h"
+#include "tool/args.h"
 
 static const struct d9__opt opts[] = {
 	{ 'o', "output", "FILE", "write to FILE, - for standard output; needed" },

@@ -11,14 +11,14 @@
 #include <dial9/reader.h>
 
 #include "analyze/analysis.h"
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/dump_list.h"
 #include "cli/info_json.h"
-#include "cli/progress.h"
 #include "cli/trace_facts.h"
-#include "cli/trace_input.h"
 #include "text/text.h"
+#include "tool/args.h"
+#include "tool/progress.h"
+#include "tool/trace_input.h"
 
 #define WIDTH_MAX 40
 

@@ -12,13 +12,13 @@
 
 #include <dial9/error.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/sealed.h"
 #include "stage/claim.h"
 #include "stage/program.h"
 #include "stage/stages.h"
 #include "text/units.h"
+#include "tool/args.h"
 
 #define PAUSE_SEC 1 /* before programs are asked again */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/args.h"
 #include "cli/cmd.h"
+#include "tool/args.h"
 
 #if HAVE_SQLITE
 #include <errno.h>

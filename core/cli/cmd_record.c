@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/args.h"
+#include "tool/args.h"
 #include "cli/cmd.h"
 #include "cli/followers.h"
 #include "cli/on_dump.h"

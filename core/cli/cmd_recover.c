@@ -11,10 +11,10 @@
 
 #include <dial9/error.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/recover_users.h"
 #include "text/text.h"
+#include "tool/args.h"
 
 enum { OPT_JSON = 256, OPT_DISCARD };
 

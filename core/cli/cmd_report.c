@@ -16,19 +16,19 @@
 
 #include "analyze/budget.h"
 #include "analyze/kept_dump.h"
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
-#include "cli/progress.h"
 #include "cli/report_page.h"
-#include "cli/symbol_options.h"
-#include "cli/trace_input.h"
 #include "cli/unwritten.h"
 #include "report/report.h"
 #include "symbol/address_set.h"
 #include "symbol/symbolizer.h"
 #include "text/json.h"
 #include "text/text.h"
+#include "tool/args.h"
+#include "tool/progress.h"
+#include "tool/symbol_options.h"
+#include "tool/trace_input.h"
 
 #define DEFAULT_TOP   10
 #define DEFAULT_LINES 24

@@ -13,7 +13,6 @@
 
 #include <dial9/error.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/sealed.h"
 #include "segment/retention.h"
@@ -24,6 +23,7 @@
 #include "stage/stages.h"
 #include "text/text.h"
 #include "text/units.h"
+#include "tool/args.h"
 
 enum key { KEY_EXPLAIN = 256 };
 

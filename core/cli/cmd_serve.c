@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "analyze/kept_dump.h"
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/data_path.h"
 #include "cli/live_trace.h"
 #include "cli/segment_summary.h"
-#include "cli/trace_input.h"
+#include "tool/args.h"
+#include "tool/trace_input.h"
 #if WITH_LIBEVENT
 #include "cli/open_page.h"
 #include "serve/server.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/args.h"
+#include "tool/args.h"
 #include "cli/cmd.h"
 #include "cli/dir_fault.h"
 #include "cli/recorders.h"

@@ -17,18 +17,18 @@
 
 #include "analyze/budget.h"
 #include "analyze/processes.h"
-#include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/progress.h"
 #include "cli/spawn_names.h"
-#include "cli/symbol_options.h"
 #include "cli/symbolize_output.h"
 #include "cli/symbolize_summary.h"
-#include "cli/trace_input.h"
 #include "ring/directory.h"
 #include "symbol/address_set.h"
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"
+#include "tool/args.h"
+#include "tool/progress.h"
+#include "tool/symbol_options.h"
+#include "tool/trace_input.h"
 
 #define DEBUG_DIRS_MAX 16
 

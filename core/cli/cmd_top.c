@@ -15,7 +15,7 @@
 #include "analyze/histogram.h"
 #include "text/page.h"
 #include "analyze/table.h"
-#include "cli/args.h"
+#include "tool/args.h"
 #include "cli/cmd.h"
 #include "cli/info_json.h"
 #include "cli/live.h"
@@ -24,7 +24,7 @@
 #include "cli/recover_child.h"
 #include "cli/running_now.h"
 #include "symbol/symbolizer.h"
-#include "cli/symbol_options.h"
+#include "tool/symbol_options.h"
 #include "text/text.h"
 #include "read/known_text.h"
 

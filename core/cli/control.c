@@ -15,10 +15,10 @@
 
 #include <dial9/error.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/control.h"
 #include "cli/dir_fault.h"
+#include "tool/args.h"
 
 #define WORDS_BYTES (D9__RING_FULL_AT - D9__RING_CONTROL_AT)
 #define TURN_NS     (10 * MS_NS)

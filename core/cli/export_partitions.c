@@ -12,11 +12,11 @@
 #include "cli/cmd.h"
 #include "cli/export_sink.h"
 #include "cli/export_tables.h"
-#include "cli/progress.h"
-#include "cli/symbol_options.h"
-#include "cli/trace_input.h"
 #include "fleet/segment_tables.h"
 #include "ship/tables.h"
+#include "tool/progress.h"
+#include "tool/symbol_options.h"
+#include "tool/trace_input.h"
 
 _Static_assert(D9__TABLES_ALL == D9__SEGMENT_TABLES, "dial9 ship takes all that are written here");
 

@@ -8,8 +8,8 @@
 #include "analyze/budget.h"
 #include "cli/cmd.h"
 #include "cli/long_calls.h"
-#include "cli/progress.h"
-#include "cli/trace_input.h"
+#include "tool/progress.h"
+#include "tool/trace_input.h"
 
 struct search {
 	struct d9__long_calls *calls;

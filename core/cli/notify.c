@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/args.h"
+#include "tool/args.h"
 
 void d9__notify(const char *state)
 {

@@ -15,12 +15,12 @@
 #include "cli/cmd.h"
 #include "cli/profile.h"
 #include "cli/profile_select.h"
-#include "cli/progress.h"
-#include "cli/symbol_options.h"
-#include "cli/trace_input.h"
 #include "format/hash.h"
 #include "read/known_text.h"
 #include "read/stack_role.h"
+#include "tool/progress.h"
+#include "tool/symbol_options.h"
+#include "tool/trace_input.h"
 
 /* What a stack takes besides its addresses: itself, a place in the list and places in a table that is half empty. */
 #define STACK_BYTES (sizeof(struct d9__profile_stack) + 2 * sizeof(void *) + 3 * sizeof(struct d9__table_entry))

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/args.h"
 #include "cli/profile.h"
+#include "tool/args.h"
 
 enum {
 	D9__PROFILE_KIND = 512,

@@ -9,7 +9,7 @@
 #include "cli/query.h"
 #include "cli/query_load.h"
 #include "cli/query_schema.h"
-#include "cli/trace_input.h"
+#include "tool/trace_input.h"
 
 #define ALL_TABLES ((UINT32_C(1) << D9__QUERY_TABLES) - 1)
 

@@ -6,9 +6,9 @@
 
 #include "analyze/analysis.h"
 #include "analyze/table.h"
-#include "cli/event_line.h"
 #include "cli/query_rows.h"
 #include "symbol/symbolizer.h"
+#include "tool/event_line.h"
 
 /* A call that ended; an OffCpuEvent behind it may add to it. */
 struct d9__query_poll {

@@ -8,13 +8,13 @@
 #include "analyze/budget.h"
 #include "analyze/processes.h"
 #include "cli/cmd.h"
-#include "cli/progress.h"
 #include "cli/query_events.h"
 #include "cli/query_load.h"
-#include "cli/symbol_options.h"
-#include "cli/trace_input.h"
 #include "findings/findings.h"
 #include "report/report.h"
+#include "tool/progress.h"
+#include "tool/symbol_options.h"
+#include "tool/trace_input.h"
 
 #define BIT(table) (UINT32_C(1) << D9__QUERY_##table)
 

@@ -17,7 +17,7 @@
 #include "cli/cmd.h"
 #include "cli/query.h"
 #include "cli/query_schema.h"
-#include "cli/user_folder.h"
+#include "tool/user_folder.h"
 
 #define PROMPT	    "dial9> "
 #define PROMPT_MORE "  ...> "

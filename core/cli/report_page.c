@@ -15,10 +15,10 @@
 #include "cli/cmd.h"
 #include "cli/data_path.h"
 #include "cli/export_sink.h"
-#include "cli/trace_input.h"
 #include "report/report.h"
 #include "serve/page_file.h"
 #include "text/text.h"
+#include "tool/trace_input.h"
 
 /* A mail takes about as much; browsers open more, and people wait for it. */
 #define LARGE	  ((uint64_t)25 << 20)

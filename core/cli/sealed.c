@@ -11,8 +11,8 @@
 #include "analyze/kept_dump.h"
 #include "cli/cmd.h"
 #include "cli/sealed.h"
-#include "cli/trace_input.h"
 #include "segment/retention.h"
+#include "tool/trace_input.h"
 
 #define ACTIVE ".active"
 

@@ -11,10 +11,10 @@
 #include "cli/segment_summary.h"
 #include "cli/stack_tree.h"
 #include "cli/time_bins.h"
-#include "cli/trace_input.h"
 #include "findings/findings.h"
 #include "serve/duration_steps.h"
 #include "text/json.h"
+#include "tool/trace_input.h"
 
 #define CALLBACKS_MAX 400   /* by time; more are added up */
 #define SPANS_MAX     400   /* kinds of them, by time */

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/user_folder.h"
 #include "ring/directory.h"
 #include "serve/source.h"
+#include "tool/user_folder.h"
 
 #define FOLDER "fleet"
 

@@ -11,11 +11,11 @@
 
 #include <dial9/error.h>
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/config_file.h"
 #include "format/store_name.h"
 #include "ship/shipper.h"
+#include "tool/args.h"
 
 #define SECOND_NS	 UINT64_C(1000000000)
 #define USUAL_PREFIX	 "dial9-traces"

@@ -11,7 +11,7 @@
 
 #include "analyze/processes.h"
 #include "analyze/table.h"
-#include "cli/event_line.h"
+#include "tool/event_line.h"
 
 /* A name and a number: events by type, events lost by cause. */
 struct d9__tally {

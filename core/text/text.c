@@ -13,9 +13,9 @@
 
 #include "text/text.h"
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "text/shown.h"
+#include "tool/args.h"
 
 #define DEFAULT_COLUMNS 80
 

@@ -7,9 +7,9 @@
 
 #include "support/d9_test.h"
 
-#include "cli/args.h"
 #include "cli/cmd.h"
 #include "text/text.h"
+#include "tool/args.h"
 
 /* main.c, which is not linked here, prints; a test only wants to know. */
 static int complaints;

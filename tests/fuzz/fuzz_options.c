@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "cli/args.h"
+#include "tool/args.h"
 #include "cli/cmd.h"
 #include "text/text.h"
 #include "fuzz/fuzz.h"

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace_input.h"
+#include "tool/trace_input.h"
 
 #include "analyze/analysis.h"
 #include "analyze/budget.h"
 #include "analyze/kept_dump.h"
 #include "analyze/processes.h"
 #include "cli/cmd.h"
-#include "cli/progress.h"
 #include "cli/unwritten.h"
 #include "read/reader_state.h"
+#include "tool/progress.h"
 
 #define READER_BASE	((uint64_t)40 << 20)
 /* What is packed better than this is no trace; ten million events take a third of the base. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/user_folder.h"
+#include "tool/user_folder.h"
 
 bool d9__user_folder(const char *variable, const char *usual, char path[PATH_MAX])
 {

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "analyze/analysis.h"
-#include "cli/symbol_options.h"
-#include "cli/user_folder.h"
 #include "ring/directory.h"
+#include "tool/symbol_options.h"
+#include "tool/user_folder.h"
 
 #define NOT_TRIED -2
 

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/progress.h"
+#include "tool/progress.h"
 
 #define FIRST_NS UINT64_C(1000000000)
 #define PERIOD_NS UINT64_C(200000000)

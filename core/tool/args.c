@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/args.h"
+#include "tool/args.h"
 
 #include "base/nearest.h"
 #include "base/options.h"

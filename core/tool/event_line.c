@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "analyze/latency.h"
-#include "cli/event_line.h"
 #include "read/stack_role.h"
 #include "symbol/symbolizer.h"
+#include "tool/event_line.h"
 
 /* Numbers that are addresses of the recorded process. */
 static const char *const address_fields[] = { "addr", "base", "callback", "spawn_addr", "start" };
