@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/query.h"
+#include "query/query.h"
 #endif
 
 enum key {

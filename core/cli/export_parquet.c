@@ -10,8 +10,8 @@
 #include "cli/cmd.h"
 #include "cli/export_sink.h"
 #include "cli/export_tables.h"
-#include "cli/query.h"
-#include "cli/query_schema.h"
+#include "query/query.h"
+#include "query/query_schema.h"
 
 #define COLUMNS_MAX 24
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/query_output.h"
+#include "query/query_output.h"
 #include "text/shown.h"
 
 /* Rows by which the widths of a table are found, and the widest column of a text, unless it is the

@@ -15,8 +15,8 @@
 #endif
 
 #include "cli/cmd.h"
-#include "cli/query.h"
-#include "cli/query_schema.h"
+#include "query/query.h"
+#include "query/query_schema.h"
 #include "tool/user_folder.h"
 
 #define PROMPT	    "dial9> "

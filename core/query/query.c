@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "cli/cmd.h"
-#include "cli/query.h"
-#include "cli/query_load.h"
-#include "cli/query_schema.h"
+#include "query/query.h"
+#include "query/query_load.h"
+#include "query/query_schema.h"
 #include "tool/trace_input.h"
 
 #define ALL_TABLES ((UINT32_C(1) << D9__QUERY_TABLES) - 1)

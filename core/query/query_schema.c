@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cli/query_schema.h"
+#include "query/query_schema.h"
 
 const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 	[D9__QUERY_PROCESSES] = { "processes",

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "cli/query_events.h"
+#include "query/query_events.h"
 #include "read/known_text.h"
 
 #define NO_WORKER 255u

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/samples.h"
-#include "cli/query_events.h"
+#include "query/query_events.h"
 #include "read/known_text.h"
 
 uint64_t d9__query_callback(const struct d9__query_process *process,

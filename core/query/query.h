@@ -10,7 +10,7 @@
 
 #include <sqlite3.h>
 
-#include "cli/query_output.h"
+#include "query/query_output.h"
 
 struct d9__query_options {
 	const char *command; /* that speaks */

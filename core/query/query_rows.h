@@ -10,7 +10,7 @@
 
 #include <sqlite3.h>
 
-#include "cli/query_schema.h"
+#include "query/query_schema.h"
 
 /* Tables that are being filled.  After the first error nothing more is written; |err| is SQLite's.
  */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/query.h"
+#include "query/query.h"
 
 /* The values of a group. */
 struct values {

@@ -6,7 +6,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/table.h"
-#include "cli/query_rows.h"
+#include "query/query_rows.h"
 #include "symbol/symbolizer.h"
 #include "tool/event_line.h"
 

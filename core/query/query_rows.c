@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/query_rows.h"
+#include "query/query_rows.h"
 
 static int prepare(struct d9__query_rows *rows, enum d9__query_table table)
 {
