@@ -9,10 +9,10 @@
 
 #include "analyze/processes.h"
 #include "cli/cmd.h"
-#include "cli/export_sink.h"
-#include "cli/export_tables.h"
-#include "cli/profile_export.h"
 #include "cli/raw_segment.h"
+#include "export/export_sink.h"
+#include "export/export_tables.h"
+#include "export/profile_export.h"
 #include "tool/args.h"
 #include "tool/progress.h"
 #include "tool/trace_input.h"

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "cli/cmd.h"
-#include "cli/flame_svg.h"
-#include "cli/profile_export.h"
+#include "export/flame_svg.h"
+#include "export/profile_export.h"
 #include "tool/args.h"
 
 static const struct d9__opt opts[] = {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cli/life.h"
-#include "cli/svg_text.h"
+#include "export/svg_text.h"
 #include "text/page.h"
 #include "text/units.h"
 

@@ -14,7 +14,7 @@
 
 #include "cli/cmd.h"
 #include "cli/data_path.h"
-#include "cli/export_sink.h"
+#include "export/export_sink.h"
 #include "report/report.h"
 #include "serve/page_file.h"
 #include "text/text.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/profile.h"
 #include "cli/segment_summary.h"
-#include "cli/stack_tree.h"
 #include "cli/time_bins.h"
+#include "export/profile.h"
+#include "export/stack_tree.h"
 #include "findings/findings.h"
 #include "serve/duration_steps.h"
 #include "text/json.h"

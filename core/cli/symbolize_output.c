@@ -7,10 +7,10 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "cli/export_sink.h"
 #include "cli/raw_segment.h"
 #include "cli/spawn_rewrite.h"
 #include "cli/symbolize_output.h"
+#include "export/export_sink.h"
 #include "format/wire.h"
 
 /* The seek table of a sealed zstd segment, as segment/packer.h has it: behind the last frame. */

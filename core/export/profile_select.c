@@ -9,8 +9,8 @@
 
 #include "base/nearest.h"
 #include "cli/cmd.h"
-#include "cli/profile.h"
-#include "cli/profile_select.h"
+#include "export/profile.h"
+#include "export/profile_select.h"
 
 /* ---- which ---- */
 

@@ -20,10 +20,10 @@
 #include <dial9/reader.h>
 
 #include "analyze/analysis.h"
-#include "cli/long_calls.h"
-#include "cli/profile_calls.h"
-#include "cli/profile_kinds.h"
-#include "cli/profile_spans.h"
+#include "export/long_calls.h"
+#include "export/profile_calls.h"
+#include "export/profile_kinds.h"
+#include "export/profile_spans.h"
 #include "symbol/symbolizer.h"
 #include "text/units.h"
 

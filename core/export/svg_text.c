@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cli/svg_text.h"
+#include "export/svg_text.h"
 #include "text/shown.h"
 
 #define LEAST 3 /* fewer characters are no name */

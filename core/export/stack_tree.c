@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "cli/stack_tree.h"
+#include "export/stack_tree.h"
 #include "read/stack_role.h"
 
 /* What a node takes: itself, a place in the list and places in a table that is half empty. */

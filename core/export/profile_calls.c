@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "cli/profile.h"
-#include "cli/profile_calls.h"
+#include "export/profile.h"
+#include "export/profile_calls.h"
 #include "read/known_text.h"
 
 static int make_room(struct d9__profile_calls *calls)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "cli/export_sink.h"
+#include "export/export_sink.h"
 
 #define GZIP_WINDOW (15 + 16)
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/profile_calls.h"
-#include "cli/profile_export.h"
-#include "cli/profile_select.h"
-#include "cli/stack_tree.h"
+#include "export/profile_calls.h"
+#include "export/profile_export.h"
+#include "export/profile_select.h"
+#include "export/stack_tree.h"
 #include "text/json.h"
 
 #define NO_FRAME UINT32_MAX

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "cli/cmd.h"
-#include "cli/export_sink.h"
-#include "cli/export_tables.h"
+#include "export/export_sink.h"
+#include "export/export_tables.h"
 #include "fleet/segment_tables.h"
 #include "ship/tables.h"
 #include "tool/progress.h"

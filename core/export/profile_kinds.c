@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "cli/profile_kinds.h"
+#include "export/profile_kinds.h"
 
 const struct d9__profile_kind_facts d9__profile_kinds[] = {
 	[D9__PROFILE_KIND_CPU] = { "cpu", "on-CPU samples", "on-CPU samples", "on-CPU",

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/export_sink.h"
-#include "cli/export_tables.h"
+#include "export/export_sink.h"
+#include "export/export_tables.h"
 #include "query/query.h"
 #include "query/query_schema.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/protobuf.h"
+#include "export/protobuf.h"
 
 enum { VARINT = 0, LENGTH = 2 }; /* how a field is written */
 

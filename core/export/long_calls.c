@@ -7,7 +7,7 @@
 #include "analyze/analysis.h"
 #include "analyze/budget.h"
 #include "cli/cmd.h"
-#include "cli/long_calls.h"
+#include "export/long_calls.h"
 #include "tool/progress.h"
 #include "tool/trace_input.h"
 

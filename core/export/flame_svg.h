@@ -4,7 +4,7 @@
 #ifndef D9_CLI_FLAME_SVG_H
 #define D9_CLI_FLAME_SVG_H
 
-#include "cli/profile_export.h"
+#include "export/profile_export.h"
 
 d9__profile_writer d9__flame_svg;
 

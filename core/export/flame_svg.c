@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/flame_svg.h"
-#include "cli/stack_tree.h"
-#include "cli/svg_text.h"
+#include "export/flame_svg.h"
+#include "export/stack_tree.h"
+#include "export/svg_text.h"
 #include "text/units.h"
 
 /* flame_script.c has the first, LEFT and PER_CHAR, too. */

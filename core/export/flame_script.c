@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "cli/flame_svg.h"
+#include "export/flame_svg.h"
 
 const char d9__flame_style[] =
 	"svg { background: #fff; font: 12px sans-serif; fill: #222 }\n"

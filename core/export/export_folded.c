@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/profile_export.h"
-#include "cli/stack_tree.h"
+#include "export/profile_export.h"
+#include "export/stack_tree.h"
 #include "text/shown.h"
 
 /* What stands between frames cannot stand in a name. */

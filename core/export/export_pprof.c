@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "cli/profile_export.h"
-#include "cli/protobuf.h"
+#include "export/profile_export.h"
+#include "export/protobuf.h"
 #include "format/hash.h"
 #include "text/shown.h"
 

@@ -13,8 +13,8 @@
 
 #include "analyze/budget.h"
 #include "cli/cmd.h"
-#include "cli/profile.h"
-#include "cli/profile_select.h"
+#include "export/profile.h"
+#include "export/profile_select.h"
 #include "format/hash.h"
 #include "read/known_text.h"
 #include "read/stack_role.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "cli/profile_spans.h"
+#include "export/profile_spans.h"
 #include "read/known_text.h"
 
 #define NO_WORKER    255u

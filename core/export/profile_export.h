@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/profile.h"
+#include "export/profile.h"
 #include "tool/args.h"
 
 enum {

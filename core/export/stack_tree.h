@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "analyze/table.h"
-#include "cli/profile.h"
+#include "export/profile.h"
 
 enum d9__tree_kind {
 	D9__TREE_FUNCTION,

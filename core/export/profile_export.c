@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/export_sink.h"
-#include "cli/profile_export.h"
+#include "export/export_sink.h"
+#include "export/profile_export.h"
 
 /* ---- options ---- */
 
