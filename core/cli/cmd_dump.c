@@ -12,11 +12,11 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
-#include "cli/control.h"
-#include "cli/dir_fault.h"
 #include "cli/dump_receipt.h"
 #include "text/text.h"
 #include "tool/args.h"
+#include "watch/control.h"
+#include "watch/dir_fault.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 #include "cli/cmd.h"
-#include "cli/control.h"
 #include "tool/args.h"
+#include "watch/control.h"
 
 static const struct d9__opt opts[] = {
 	{ 0, NULL, NULL, NULL },

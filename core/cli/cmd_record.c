@@ -26,7 +26,7 @@
 #include "cli/record_line.h"
 #include "cli/record_result.h"
 #include "cli/record_ship.h"
-#include "cli/recover_users.h"
+#include "watch/recover_users.h"
 #include "text/text.h"
 #include "cli/trigger_names.h"
 #include "format/trigger_text.h"

@@ -12,9 +12,9 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
-#include "cli/recover_users.h"
 #include "text/text.h"
 #include "tool/args.h"
+#include "watch/recover_users.h"
 
 enum { OPT_JSON = 256, OPT_DISCARD };
 

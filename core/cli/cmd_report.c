@@ -19,7 +19,6 @@
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "cli/report_page.h"
-#include "cli/unwritten.h"
 #include "report/report.h"
 #include "symbol/address_set.h"
 #include "symbol/symbolizer.h"
@@ -29,6 +28,7 @@
 #include "tool/progress.h"
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"
+#include "watch/unwritten.h"
 
 #define DEFAULT_TOP   10
 #define DEFAULT_LINES 24

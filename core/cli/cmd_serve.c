@@ -14,10 +14,10 @@
 #include "analyze/kept_dump.h"
 #include "cli/cmd.h"
 #include "cli/data_path.h"
-#include "cli/live_trace.h"
 #include "cli/segment_summary.h"
 #include "tool/args.h"
 #include "tool/trace_input.h"
+#include "watch/live_trace.h"
 #if WITH_LIBEVENT
 #include "cli/open_page.h"
 #include "serve/server.h"

@@ -14,7 +14,6 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
-#include "cli/recover_dir.h"
 #include "cli/ship_options.h"
 #include "cli/ship_rings.h"
 #include "cli/ship_service.h"
@@ -22,6 +21,7 @@
 #include "ship/shipper.h"
 #include "text/units.h"
 #include "tool/args.h"
+#include "watch/recover_dir.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define GIVE_UP	  4 /* failures in a row of a store that is asked once */

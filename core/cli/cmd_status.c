@@ -10,9 +10,9 @@
 
 #include "tool/args.h"
 #include "cli/cmd.h"
-#include "cli/dir_fault.h"
-#include "cli/recorders.h"
-#include "cli/running_now.h"
+#include "watch/dir_fault.h"
+#include "watch/recorders.h"
+#include "watch/running_now.h"
 #include "cli/status_json.h"
 #include "cli/status_store.h"
 #include "cli/status_log.h"

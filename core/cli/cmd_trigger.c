@@ -12,11 +12,11 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
-#include "cli/control.h"
 #include "cli/trigger_names.h"
 #include "format/trigger_text.h"
 #include "text/text.h"
 #include "tool/args.h"
+#include "watch/control.h"
 
 #define ANSWER_NS UINT64_C(10000000000)
 

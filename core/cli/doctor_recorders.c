@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/doctor.h"
-#include "cli/recorders.h"
 #include "text/text.h"
+#include "watch/recorders.h"
 
 /* Of more, `dial9 status` tells. */
 #define COMPLAINTS_MAX 6

@@ -17,8 +17,8 @@
 #include "base/environment.h"
 #include "base/options.h"
 #include "cli/doctor.h"
-#include "cli/recorders.h"
 #include "text/text.h"
+#include "watch/recorders.h"
 
 #define RING_BYTES   (UINT64_C(32) << 20) /* what a ring may grow to */
 #define BUDGET_BYTES (UINT64_C(1) << 30)

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/recorders.h"
-#include "cli/recover_dir.h"
 #include "ship/ring_target.h"
 #include "ship/tree.h"
+#include "watch/recorders.h"
+#include "watch/recover_dir.h"
 
 #define STEP_NS	     UINT64_C(100000000) /* between two looks for a signal */
 #define PAUSE_MAX_NS UINT64_C(300000000000)

@@ -16,11 +16,11 @@
 
 #include "cli/cmd.h"
 #include "cli/notify.h"
-#include "cli/recover_dir.h"
 #include "cli/segment_summary.h"
 #include "stage/program.h"
 #include "text/units.h"
 #include "tool/args.h"
+#include "watch/recover_dir.h"
 
 #define SECOND_NS	UINT64_C(1000000000)
 #define HOUR_NS		(3600 * SECOND_NS)

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "cli/running_now.h"
 #include "cli/status_json.h"
 #include "cli/status_store.h"
+#include "watch/running_now.h"
 
 static void put_key(struct d9__text_out *out, const char *key)
 {

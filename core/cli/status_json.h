@@ -4,8 +4,8 @@
 #ifndef D9_CLI_STATUS_JSON_H
 #define D9_CLI_STATUS_JSON_H
 
-#include "cli/recorders.h"
 #include "text/text.h"
+#include "watch/recorders.h"
 
 void d9__status_json(struct d9__text_out *out, const struct d9__recorders *recorders);
 

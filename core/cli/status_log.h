@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-#include "cli/recorders.h"
 #include "ring/note.h"
 #include "text/text.h"
+#include "watch/recorders.h"
 
 /* Lines of each level, and how often they came. */
 struct d9__log_counts {

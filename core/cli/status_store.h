@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "cli/recorders.h"
+#include "watch/recorders.h"
 
 #define D9__STATUS_STORE_LEN 512
 

@@ -14,9 +14,9 @@
 #include "analyze/kept_dump.h"
 #include "analyze/processes.h"
 #include "cli/cmd.h"
-#include "cli/unwritten.h"
 #include "read/reader_state.h"
 #include "tool/progress.h"
+#include "watch/unwritten.h"
 
 #define READER_BASE	((uint64_t)40 << 20)
 /* What is packed better than this is no trace; ten million events take a third of the base. */

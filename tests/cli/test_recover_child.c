@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 
 #include "base/test_point.h"
-#include "cli/recover_child.h"
 #include "core/record/scratch.h"
 #include "drain/rescue.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
+#include "watch/recover_child.h"
 
 #define POLLS 3000
 

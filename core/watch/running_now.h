@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "cli/recorders.h"
+#include "watch/recorders.h"
 
 struct d9__symbolizer;
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/recorders.h"
+#include "watch/recorders.h"
 
 #include "cli/cmd.h"
 

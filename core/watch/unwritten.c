@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/unwritten.h"
+#include "watch/unwritten.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "cli/recorders.h"
 #include "segment/retention.h"
+#include "watch/recorders.h"
 
 /* The segments of a process below |dir|. */
 static struct segments {

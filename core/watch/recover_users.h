@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "cli/recover_child.h"
 #include "drain/recover.h"
+#include "watch/recover_child.h"
 
 #define D9__RECOVER_WHY_LEN (PATH_MAX + 128)
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "cli/dir_fault.h"
+#include "watch/dir_fault.h"
 
 /* The user whose rights |pid| has.  False: it has ended. */
 static bool user_of(pid_t pid, uid_t *uid)

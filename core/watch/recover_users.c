@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/recover_users.h"
+#include "watch/recover_users.h"
 
 #include <dirent.h>
 #include <errno.h>

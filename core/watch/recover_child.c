@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/recover_child.h"
+#include "watch/recover_child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/live_trace.h"
+#include "watch/live_trace.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/recorders.h"
-#include "cli/recover_child.h"
+#include "watch/recorders.h"
+#include "watch/recover_child.h"
 
 /* 0 with |*path|, or -errno; |recorder| is one that writes to a directory. */
 static int find_directory(const struct d9__recorder_seen *recorder, char **path)

@@ -16,9 +16,9 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
-#include "cli/control.h"
-#include "cli/dir_fault.h"
 #include "tool/args.h"
+#include "watch/control.h"
+#include "watch/dir_fault.h"
 
 #define WORDS_BYTES (D9__RING_FULL_AT - D9__RING_CONTROL_AT)
 #define TURN_NS     (10 * MS_NS)

@@ -8,11 +8,11 @@
 
 #include "analyze/budget.h"
 #include "analyze/whereabouts.h"
-#include "cli/live.h"
-#include "cli/recover_child.h"
-#include "cli/running_now.h"
 #include "symbol/symbolizer.h"
 #include "text/text.h"
+#include "watch/live.h"
+#include "watch/recover_child.h"
+#include "watch/running_now.h"
 
 /* Since the latest tick its thread may have gone on. */
 static bool has_gone_on(const struct d9__recorder_seen *recorder, const struct d9__ring_open *call)

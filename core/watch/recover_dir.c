@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/recover_dir.h"
-#include "cli/recover_users.h"
+#include "watch/recover_dir.h"
+#include "watch/recover_users.h"
 
 void d9__recover_dir(const char *command, const char *dir)
 {
