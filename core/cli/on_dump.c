@@ -26,7 +26,7 @@
 #include "cli/cmd.h"
 #include "cli/hook.h"
 #include "cli/on_dump.h"
-#include "cli/record_child.h"
+#include "cli/run/record_child.h"
 #include "read/folder.h"
 #include "stage/words.h"
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/record_result.h"
+#include "cli/run/record_result.h"
 
 #define D9__ON_DUMP_COMMANDS 8
 #define D9__ON_DUMP_WAITING  16 /* dumps, beside the one that commands run for; what is more is left out */

@@ -11,7 +11,7 @@
 
 #include "support/d9_test.h"
 
-#include "cli/followers.h"
+#include "cli/run/followers.h"
 
 #define LOOKS 1000
 

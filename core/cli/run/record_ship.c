@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/record_ship.h"
+#include "cli/run/record_ship.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/record_child.h"
+#include "cli/run/record_child.h"
 #include "format/store_name.h"
 #include "ring/directory.h"
 #include "ship/shipped.h"

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/record_cause.h"
-#include "cli/record_line.h"
+#include "cli/run/record_cause.h"
+#include "cli/run/record_line.h"
 #include "text/text.h"
 
 #define BEGINNING_BYTES (64 << 10)

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "cli/record_dir.h"
-#include "cli/record_result.h"
-#include "cli/record_ship.h"
+#include "cli/run/record_dir.h"
+#include "cli/run/record_result.h"
+#include "cli/run/record_ship.h"
 
 struct d9__record_line {
 	char *const *argv; /* CMD */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/record_began.h"
+#include "cli/run/record_began.h"
 
 #include <limits.h>
 #include <stddef.h>

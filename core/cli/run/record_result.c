@@ -13,7 +13,7 @@
 
 #include <dial9/reader.h>
 
-#include "cli/record_result.h"
+#include "cli/run/record_result.h"
 #include "record/recorder.h"
 
 /* At 2.6 bytes an event and 20 M events/s, about two seconds. */

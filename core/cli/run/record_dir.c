@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/record_dir.h"
+#include "cli/run/record_dir.h"
 #include "ring/directory.h"
 
 #define N_PLACES 3

@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/followers.h"
-#include "cli/record_giver.h"
+#include "cli/run/followers.h"
+#include "cli/run/record_giver.h"
 #include "ring/directory.h"
 #include "segment/namespace.h"
 

@@ -11,7 +11,7 @@
 #include "symbol/elf_needs.h"
 #include "symbol/elf_program.h"
 #include "cli/loop_libraries.h"
-#include "cli/record_cause.h"
+#include "cli/run/record_cause.h"
 #include "base/options.h"
 
 #define SCRIPT_BYTES 16384

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/record_child.h"
+#include "cli/run/record_child.h"
 
 static const int passed_on[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 /* The last: recovery at the end writes files, and has an error for one that may not grow. */

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/followers.h"
+#include "cli/run/followers.h"
 
 #define ENVIRONMENT_MAX ((size_t)6 << 20) /* the kernel's limit for arguments and environment */
 #define EXEC_TRIES	1000 /* of 1 ms */

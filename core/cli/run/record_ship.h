@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/record_result.h"
+#include "cli/run/record_result.h"
 
 #define D9__RECORD_SHIP_TO 512
 
