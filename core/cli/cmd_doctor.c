@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "text/text.h"
 #include "tool/args.h"
 

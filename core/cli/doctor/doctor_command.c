@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "symbol/elf_needs.h"
 #include "symbol/elf_program.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "symbol/debian_packages.h"
 #include "symbol/debug_files.h"
 #include "symbol/elf_file.h"

@@ -16,7 +16,7 @@
 
 #include "base/environment.h"
 #include "base/options.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "text/text.h"
 #include "watch/recorders.h"
 
