@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/life.h"
+#include "cli/diagram/life.h"
 #include "tool/args.h"
 
 static const struct d9__opt opts[] = {

@@ -15,7 +15,7 @@
 #include "tool/args.h"
 #include "cli/cmd.h"
 #include "tool/event_line.h"
-#include "cli/life.h"
+#include "cli/diagram/life.h"
 #include "tool/progress.h"
 #include "symbol/symbolizer.h"
 #include "tool/symbol_options.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/life.h"
+#include "cli/diagram/life.h"
 #include "text/text.h"
 #include "text/units.h"
 

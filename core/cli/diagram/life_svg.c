@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/life.h"
+#include "cli/diagram/life.h"
 #include "export/svg_text.h"
 #include "text/page.h"
 #include "text/units.h"

@@ -13,7 +13,7 @@
 #include "analyze/processes.h"
 #include "cli/cmd.h"
 #include "tool/event_line.h"
-#include "cli/life.h"
+#include "cli/diagram/life.h"
 #include "tool/progress.h"
 #include "symbol/symbolizer.h"
 #include "tool/symbol_options.h"
