@@ -7,7 +7,7 @@
 
 #include <dial9/reader.h>
 
-#include "cli/spawn_rewrite.h"
+#include "cli/symbolize/spawn_rewrite.h"
 #include "format/encoder.h"
 #include "read/catalogue.h"
 

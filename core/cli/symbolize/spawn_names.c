@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "cli/spawn_names.h"
+#include "cli/symbolize/spawn_names.h"
 #include "read/known_text.h"
 #include "symbol/symbol_rows.h"
 

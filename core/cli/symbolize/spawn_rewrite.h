@@ -19,7 +19,7 @@
 
 #include "analyze/table.h"
 #include "cli/raw_segment.h"
-#include "cli/spawn_names.h"
+#include "cli/symbolize/spawn_names.h"
 
 struct d9__spawn_rewrite {
 	const struct d9__spawn_names *names; /* borrowed */

@@ -8,8 +8,8 @@
 #include <zstd.h>
 
 #include "cli/raw_segment.h"
-#include "cli/spawn_rewrite.h"
-#include "cli/symbolize_output.h"
+#include "cli/symbolize/spawn_rewrite.h"
+#include "cli/symbolize/symbolize_output.h"
 #include "export/export_sink.h"
 #include "format/wire.h"
 

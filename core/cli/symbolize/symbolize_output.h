@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/spawn_names.h"
+#include "cli/symbolize/spawn_names.h"
 #include "symbol/row_batch.h"
 
 /* Where the rows begin that were put behind a segment before. */

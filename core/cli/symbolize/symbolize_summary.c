@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/symbolize_summary.h"
+#include "cli/symbolize/symbolize_summary.h"
 #include "symbol/debian_packages.h"
 #include "symbol/symbol_rows.h"
 #include "text/shown.h"
