@@ -14,10 +14,10 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
-#include "cli/ship_options.h"
-#include "cli/ship_rings.h"
-#include "cli/ship_service.h"
-#include "cli/ship_status.h"
+#include "cli/ship/ship_options.h"
+#include "cli/ship/ship_rings.h"
+#include "cli/ship/ship_service.h"
+#include "cli/ship/ship_status.h"
 #include "ship/shipper.h"
 #include "text/units.h"
 #include "tool/args.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/notify.h"
+#include "cli/ship/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>

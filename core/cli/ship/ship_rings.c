@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "cli/ship_rings.h"
+#include "cli/ship/ship_rings.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/ship_options.h"
+#include "cli/ship/ship_options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
-#include "cli/config_file.h"
+#include "cli/ship/config_file.h"
 #include "format/store_name.h"
 #include "ship/shipper.h"
 #include "tool/args.h"

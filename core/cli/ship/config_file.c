@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/config_file.h"
+#include "cli/ship/config_file.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/ship_status.h"
+#include "cli/ship/ship_status.h"
 
 #include <inttypes.h>
 #include <stdio.h>

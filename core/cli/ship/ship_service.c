@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/ship_service.h"
+#include "cli/ship/ship_service.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
-#include "cli/notify.h"
 #include "cli/segment_summary.h"
+#include "cli/ship/notify.h"
 #include "stage/program.h"
 #include "text/units.h"
 #include "tool/args.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/ship_options.h"
+#include "cli/ship/ship_options.h"
 #include "ship/dead.h"
 #include "ship/hold.h"
 #include "ship/shipper.h"
