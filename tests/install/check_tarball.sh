@@ -8,7 +8,7 @@
 set -eu
 
 [ -e "$1/.git" ] && command -v git >/dev/null || exit 0
-missing=$(git -C "$1" ls-files | grep -vx '\.gitignore' | while read -r file; do
+missing=$(git -C "$1" ls-files | grep -vx '\.git[a-z-]*' | while read -r file; do
 	# One that was removed and is not yet committed is no matter.
 	[ -e "$2/$file" ] || [ ! -e "$1/$file" ] || echo "$file"
 done)
