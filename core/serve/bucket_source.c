@@ -246,7 +246,13 @@ static void set_facts(struct d9__bucket_item *item)
 		item->facts.segments = 1;
 }
 
-/* |key| is another object under the name of |item|: of summaries of one hour that of most segments counts. */
+/* Of summaries of one hour that of most segments counts, and of these the one that knows of most that are missing. */
+static bool tells_more(const struct d9__stored_key *one, const struct d9__stored_key *other)
+{
+	return one->segments != other->segments ? one->segments > other->segments : one->missing > other->missing;
+}
+
+/* |key| is another object under the name of |item|. */
 static struct d9__bucket_item *replace(struct d9__bucket_source *source, struct d9__bucket_item *item, const char *key,
 				       const struct d9__stored_key *parsed, uint64_t bytes, int64_t modified_s)
 {
@@ -255,7 +261,7 @@ static struct d9__bucket_item *replace(struct d9__bucket_source *source, struct 
 
 	if (same && item->object_bytes == bytes && item->modified_s == modified_s)
 		return item;
-	if (!same && (parsed->kind != D9__STORED_HOUR || parsed->segments <= item->parsed.segments)) {
+	if (!same && (parsed->kind != D9__STORED_HOUR || !tells_more(parsed, &item->parsed))) {
 		source->n_strange += parsed->kind != D9__STORED_HOUR;
 		return item;
 	}

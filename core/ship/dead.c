@@ -154,18 +154,19 @@ static struct left *list(const struct d9__ship_dead *dead, const struct d9__ship
 	return left;
 }
 
+/* What is missing is so in the hour in which the segment was sealed. */
 static bool evict(const struct left *left)
 {
-	struct timespec now;
+	uint64_t sealed_s = (uint64_t)left->at.tv_sec;
 	struct d9__claim claim;
 	char number[24];
 	bool gone;
 
 	if (d9__claim_open(&claim, left->segment->path))
 		return false;
-	clock_gettime(CLOCK_REALTIME, &now);
 	snprintf(number, sizeof(number), "%" PRIu64, left->segment->index);
-	gone = !d9__shipped_gap(claim.dir, number, (uint64_t)now.tv_sec) && !d9__claim_remove(&claim);
+	gone = !d9__shipped_gap(claim.dir, number, sealed_s) && !d9__claim_remove(&claim);
+	d9__hour_untell(claim.dir, sealed_s);
 	d9__claim_release(&claim);
 	return gone;
 }
@@ -222,6 +223,18 @@ static bool is_empty(DIR *dir)
 	return true;
 }
 
+/* Whether markers tell of all that is missing here: else the list is the one place that does. */
+static bool is_told(int dir)
+{
+	struct d9__shipped shipped;
+	bool told = !d9__shipped_read(&shipped, dir);
+
+	for (size_t i = 0; i < shipped.n_gaps && told; i++)
+		told = d9__hour_is_told(dir, shipped.gaps[i].epoch_s);
+	d9__shipped_release(&shipped);
+	return told;
+}
+
 /* What has come since stays.  The lock is the last to go: until then nobody else enters. */
 static void clear(DIR *dir)
 {
@@ -245,7 +258,7 @@ static void remove_empty(const char *path)
 		return;
 	}
 	lock = take_lock(fd);
-	if (lock >= 0 && is_empty(dir)) {
+	if (lock >= 0 && is_empty(dir) && is_told(fd)) {
 		clear(dir);
 		rmdir(path);
 	}

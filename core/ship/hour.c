@@ -241,6 +241,32 @@ int d9__hour_add(int dir, const struct d9__hour_segment *segment)
 	return err;
 }
 
+static void names_of(uint64_t epoch_s, char name[32], char told[48])
+{
+	name_of(epoch_s / HOUR_S, name);
+	snprintf(told, 48, "%s" D9__HOUR_TOLD, name);
+}
+
+void d9__hour_untell(int dir, uint64_t epoch_s)
+{
+	char name[32], told[48];
+	int locked = lock(dir);
+
+	names_of(epoch_s, name, told);
+	if (locked >= 0) {
+		renameat2(dir, told, dir, name, RENAME_NOREPLACE);
+		close(locked);
+	}
+}
+
+bool d9__hour_is_told(int dir, uint64_t epoch_s)
+{
+	char name[32], told[48];
+
+	names_of(epoch_s, name, told);
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) && !faccessat(dir, told, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
 /* ---- what is due ---- */
 
 /* The hour, since 1970, of a file's name that ends in |ending|; UINT64_MAX: it is no such. */

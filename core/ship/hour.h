@@ -37,6 +37,12 @@ struct d9__hour_segment {
 /* Add it to its hour in the directory |dir|, unless it is there already.  0, -ENOMEM, or an error of a file. */
 int d9__hour_add(int dir, const struct d9__hour_segment *segment);
 
+/* Segments of |epoch_s| were written down as missing in |dir|: what told of their hour has to tell again. */
+void d9__hour_untell(int dir, uint64_t epoch_s);
+
+/* Whether a marker tells all of the hour of |epoch_s|. */
+bool d9__hour_is_told(int dir, uint64_t epoch_s);
+
 /* One that is due. */
 struct d9__hour_marker {
 	char file[32]; /* its name */

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ring/directory.h"
 #include "segment/retention.h"
+#include "ship/hour.h"
 #include "ship/shipped.h"
 
 #define FOLDER "refused"
@@ -60,11 +60,17 @@ static int look(int fd, struct found *found)
 static int make_room(int dir, int fd, const struct found *found)
 {
 	char number[24];
+	struct stat st;
 	int err;
 
+	if (fstatat(fd, found->oldest, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
 	snprintf(number, sizeof(number), "%" PRIu64, found->oldest_index);
-	err = d9__shipped_gap(dir, number, (uint64_t)time(NULL));
-	return err ? err : unlinkat(fd, found->oldest, 0) ? -errno : 0;
+	err = d9__shipped_gap(dir, number, (uint64_t)st.st_mtim.tv_sec);
+	if (err)
+		return err;
+	d9__hour_untell(dir, (uint64_t)st.st_mtim.tv_sec);
+	return unlinkat(fd, found->oldest, 0) ? -errno : 0;
 }
 
 int d9__refused_take(const struct d9__claim *claim)

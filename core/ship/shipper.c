@@ -572,6 +572,13 @@ static void ship_dumps(struct d9__shipper *shipper, const struct d9__ship_tree *
 				ship_dump(shipper, &tree->processes[p], &tree->processes[p].dumps[d]);
 }
 
+/* A store that accepts connections and says nothing gives no error to tell. */
+static void tell_silence(struct d9__shipper *shipper)
+{
+	if (shipper->over && shipper->deadline_ns && shipper->left && !shipper->stored && !*shipper->told)
+		shipper->tell(shipper->context, NULL, "there was no answer in time: see --endpoint, or give more with --deadline");
+}
+
 int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tree)
 {
 	size_t left = shipper->left, told;
@@ -588,5 +595,6 @@ int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tre
 	whole = shipper->left == left && shipper->what.summarise;
 	for (size_t p = 0; !err && p < tree->n && whole; p++)
 		err = ship_hours(shipper, &tree->processes[p]);
+	tell_silence(shipper);
 	return err;
 }

@@ -70,6 +70,10 @@ equal "status of a store that is down" $status 1
 left 2
 says '2 left for another time'
 
+faults '[{ "kind": "silence", "times": 0 }]'
+ship t --once --deadline 1s
+says 'there was no answer in time: see --endpoint' '2 left for another time'
+
 # ---- refused
 faults '[{ "kind": "status", "status": 400, "code": "Odd", "key": "-0.bin", "times": 0 }]'
 ship t --once --parallel 1

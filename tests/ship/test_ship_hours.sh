@@ -118,6 +118,29 @@ hour=$stored/p/hours/$(markers '*/efgh-2.*')
 grep -q '"name":"span-' "$hour" || fail "$(cat "$hour")"
 ! grep -q request "$hour" || fail "a name was kept: $(cat "$hour")"
 
+# ---- what is removed unsent is missing in the hour in which it was sealed, which is told again
+mkdir -m 700 m m/qrst-5
+: >m/qrst-5/.lock
+"$make_trace" hour zstd m/qrst-5/trace.0.bin.zst qrst-5 0 5 ''
+ship m --once
+equal "told" "$(markers '*/qrst-5.*' | sed 's/.*\.//')" 0
+"$make_trace" hour zstd m/qrst-5/trace.1.bin.zst qrst-5 60 5 ''
+touch -d @1790000060 m/qrst-5/trace.1.bin.zst
+faults '[{ "kind": "status", "status": 503, "code": "SlowDown", "times": 0 }]'
+: >removed
+"$dial9" ship m --every 50ms --max-disk 1 --to s3://bucket/p --endpoint "$address" >removed 2>&1 9>&- &
+shipper=$!
+until grep -q 'removed unsent' removed; do
+	kill -0 $shipper || fail "$(cat removed)"
+	sleep 0.05
+done
+kill $shipper
+wait $shipper || true
+equal "the list" "$(grep ^missing m/qrst-5/.shipped)" 'missing 1 1790000060'
+faults '[]'
+ship m --once
+equal "told again" "$(markers '*/qrst-5.*' | sed 's/.*\.//' | sort | tr '\n' ' ')" '0 1 '
+
 # ---- raw, and files by hand: no hours
 mkdir -m 700 t/ijkl-3
 "$make_trace" hour zstd t/ijkl-3/trace.0.bin.zst ijkl-3 0 5 ''

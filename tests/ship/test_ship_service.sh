@@ -163,6 +163,7 @@ faults '[]'
 wait_until 'the rest is not stored' is_stored 2 '*boot=aaaa-1/*-[23].bin*'
 stop
 has served '2 of dead processes removed unsent' || fail "$(cat served)"
+equal "what no marker tells stays in the list" "$(grep -c ^missing m/aaaa-1/.shipped)" 2
 
 # ---- a backlog
 mkdir -m 700 b
