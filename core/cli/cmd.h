@@ -4,12 +4,7 @@
 #ifndef D9_CLI_CMD_H
 #define D9_CLI_CMD_H
 
-/* What every command returns from its run function, and the program exits with. */
-enum d9__exit {
-	D9__EXIT_OK = 0,
-	D9__EXIT_FINDING = 1, /* done, and something was found or a check failed */
-	D9__EXIT_USAGE = 2,   /* bad usage, unreadable input, output that could not be written */
-};
+#include "text/fail.h"
 
 /* A command.  |run| gets its own name in argv[0]. */
 struct d9__cmd {
@@ -42,13 +37,6 @@ int d9__cmd_rotate(int argc, char **argv);
 int d9__cmd_serve(int argc, char **argv);
 int d9__cmd_ship(int argc, char **argv);
 int d9__cmd_doctor(int argc, char **argv);
-
-/*
- * Print "dial9 COMMAND: ..." and a newline to stderr.  |command| may be NULL.  Returns
- * D9__EXIT_USAGE, so that a command can end with `return d9__cmd_fail(...)`.
- */
-int d9__cmd_fail(const char *command, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* The segment |path| with symbols, to standard output, for stages.  An exit status. */
 int d9__symbolize_to_stdout(const char *path);

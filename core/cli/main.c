@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "text/shown.h"
 
 static const struct d9__cmd commands[] = {
 	{ "record", "run a program with its event loops recorded", d9__cmd_record },
@@ -60,26 +58,6 @@ static void print_help(FILE *out)
 	      "Exit status: 0 fine, 1 a finding or a failed check, 2 bad usage or broken input.\n"
 	      "Manual: man dial9\n",
 	      out);
-}
-
-int d9__cmd_fail(const char *command, const char *format, ...)
-{
-	char *text = NULL;
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	va_end(args);
-	fprintf(stderr, command ? "dial9 %s: " : "dial9: ", command);
-	/* Names in it may come from a trace or a directory. */
-	if (text)
-		d9__shown_write(stderr, text, strlen(text));
-	else
-		fputs("out of memory", stderr);
-	fputc('\n', stderr);
-	free(text);
-	return D9__EXIT_USAGE;
 }
 
 static int run_help(const char *name)

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cmd.h"
 #include "export/export_sink.h"
 #include "export/export_tables.h"
 #include "query/query.h"
 #include "query/query_schema.h"
+#include "text/fail.h"
 
 #define COLUMNS_MAX 24
 

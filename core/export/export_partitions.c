@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/cmd.h"
 #include "export/export_sink.h"
 #include "export/export_tables.h"
 #include "fleet/segment_tables.h"
 #include "ship/tables.h"
+#include "text/fail.h"
 #include "tool/progress.h"
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"

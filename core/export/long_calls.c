@@ -6,8 +6,8 @@
 
 #include "analyze/analysis.h"
 #include "analyze/budget.h"
-#include "cli/cmd.h"
 #include "export/long_calls.h"
+#include "text/fail.h"
 #include "tool/progress.h"
 #include "tool/trace_input.h"
 

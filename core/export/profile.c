@@ -12,12 +12,12 @@
 #include <string.h>
 
 #include "analyze/budget.h"
-#include "cli/cmd.h"
 #include "export/profile.h"
 #include "export/profile_select.h"
 #include "format/hash.h"
 #include "read/known_text.h"
 #include "read/stack_role.h"
+#include "text/fail.h"
 #include "tool/progress.h"
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"

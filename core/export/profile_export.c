@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/cmd.h"
 #include "export/export_sink.h"
 #include "export/profile_export.h"
+#include "text/fail.h"
 
 /* ---- options ---- */
 

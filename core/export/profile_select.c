@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "cli/cmd.h"
 #include "export/profile.h"
 #include "export/profile_select.h"
+#include "text/fail.h"
 
 /* ---- which ---- */
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/cmd.h"
 #include "query/query.h"
 #include "query/query_load.h"
 #include "query/query_schema.h"
+#include "text/fail.h"
 #include "tool/trace_input.h"
 
 #define ALL_TABLES ((UINT32_C(1) << D9__QUERY_TABLES) - 1)

@@ -7,11 +7,11 @@
 
 #include "analyze/budget.h"
 #include "analyze/processes.h"
-#include "cli/cmd.h"
 #include "findings/findings.h"
 #include "query/query_events.h"
 #include "query/query_load.h"
 #include "report/report.h"
+#include "text/fail.h"
 #include "tool/progress.h"
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"

@@ -14,9 +14,9 @@
 #include <editline/readline.h>
 #endif
 
-#include "cli/cmd.h"
 #include "query/query.h"
 #include "query/query_schema.h"
+#include "text/fail.h"
 #include "tool/user_folder.h"
 
 #define PROMPT	    "dial9> "

@@ -13,9 +13,9 @@
 
 #include "text/text.h"
 
-#include "cli/cmd.h"
+#include "text/fail.h"
+#include "text/parse.h"
 #include "text/shown.h"
-#include "tool/args.h"
 
 #define DEFAULT_COLUMNS 80
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "text/parse.h"
+
 /* One option.  A table of them ends with a row without |name|.  --help is added to each. */
 struct d9__opt {
 	int key;           /* what d9__args_next() returns: the short letter, or >= 256 for none */
@@ -58,10 +60,5 @@ int d9__args_exit(int result);
 bool d9__args_u64(const struct d9__args *args, uint64_t *out);
 bool d9__args_duration_ns(const struct d9__args *args, uint64_t *out_ns);
 bool d9__args_bytes(const struct d9__args *args, uint64_t *out_bytes);
-
-/* The same on plain text, silent: pure, for tests.  false if |text| is not one, or overflows. */
-bool d9__parse_u64(const char *text, uint64_t *out);
-bool d9__parse_duration_ns(const char *text, uint64_t *out_ns);
-bool d9__parse_bytes(const char *text, uint64_t *out_bytes);
 
 #endif /* D9_CLI_ARGS_H */

@@ -13,8 +13,8 @@
 #include "analyze/budget.h"
 #include "analyze/kept_dump.h"
 #include "analyze/processes.h"
-#include "cli/cmd.h"
 #include "read/reader_state.h"
+#include "text/fail.h"
 #include "tool/progress.h"
 #include "watch/unwritten.h"
 

@@ -15,7 +15,7 @@
 
 #include <dial9/error.h>
 
-#include "cli/cmd.h"
+#include "text/fail.h"
 #include "tool/args.h"
 #include "watch/control.h"
 #include "watch/dir_fault.h"

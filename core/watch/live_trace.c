@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cmd.h"
+#include "text/fail.h"
 #include "watch/recorders.h"
 #include "watch/recover_child.h"
 

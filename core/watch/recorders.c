@@ -16,7 +16,7 @@
 
 #include "watch/recorders.h"
 
-#include "cli/cmd.h"
+#include "text/fail.h"
 
 #define SHM_DIR		"/dev/shm"
 #define SECOND_NS	UINT64_C(1000000000)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cli/cmd.h"
+#include "text/fail.h"
 #include "watch/recover_dir.h"
 #include "watch/recover_users.h"
 
