@@ -113,13 +113,13 @@ int d9__parts_ask(struct d9__session *session, struct d9__job *job)
 	}
 }
 
-/* The ETag of the whole, which stores make of those of the parts. */
+/* The ETag of the whole, which stores make of those of the parts.  Each of these was confirmed alone, and radosgw leaves this one empty. */
 static bool is_confirmed(struct d9__job *job, const char *etag)
 {
 	char wanted[64];
 	unsigned char md5[EVP_MAX_MD_SIZE];
 
-	if (!*etag || !EVP_Digest(job->part_sums, 16 * (size_t)job->parts, md5, NULL, EVP_md5(), NULL))
+	if (!EVP_Digest(job->part_sums, 16 * (size_t)job->parts, md5, NULL, EVP_md5(), NULL))
 		return false;
 	hex_of(md5, wanted);
 	snprintf(wanted + 32, sizeof(wanted) - 32, "-%u", job->parts);
@@ -148,7 +148,8 @@ bool d9__parts_advance(struct d9__job *job, const char **code)
 			job->step = D9__STEP_COMPLETE;
 		return true;
 	case D9__STEP_COMPLETE:
-		if (!d9__markup_find(answer, "ETag", &inner) || !d9__markup_text(inner, etag, sizeof(etag)))
+		if (!d9__markup_find(answer, "CompleteMultipartUploadResult", &answer) ||
+		    !d9__markup_find(answer, "ETag", &inner) || !d9__markup_text(inner, etag, sizeof(etag)))
 			*code = "BadAnswer";
 		/* Between quotes. */
 		snprintf(job->transfer.etag, sizeof(job->transfer.etag), "%.*s", (int)strcspn(etag + (*etag == '"'), "\""),

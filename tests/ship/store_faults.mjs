@@ -57,7 +57,7 @@ test("takes nothing for stored that the store does not confirm", async () => {
 	/* A proxy, a page for logging in, a web server: success is not a store's. */
 	for (const page of [{}, { text: "<html>log in</html>" }, { etag: '"5e1-abc"' }, { etag: '"5e1-abc"', text: "OK" }])
 		assert.equal(short(await under({ kind: "page", ...page }, `put page ${small}`)), "retry NoETag");
-	assert.equal(short(await under({ kind: "page", text: "<Complete><ETag></ETag></Complete>", method: "POST", skip: 1, key: "parts" }, `put parts ${large}`, { single_max: 1 << 20 })), "retry WrongETag");
+	assert.equal(short(await under({ kind: "page", text: "<Complete><ETag></ETag></Complete>", method: "POST", skip: 1, key: "parts" }, `put parts ${large}`, { single_max: 1 << 20 })), "retry BadAnswer");
 	assert.equal(await stored("page"), "absent");
 });
 
