@@ -30,7 +30,7 @@ mkdir "$work/objects" "$work/kinds"
 		"$tests/libev_kinds_core.c" "$tests/libev_kinds_extra.c" "$tests/counters.c"
 ) || exit 99
 recorder="$top_builddir/core/block/.libs/libblock.a $top_builddir/core/loop/.libs/libloop.a $top_builddir/core/sample/.libs/libsample.a $top_builddir/core/hook/.libs/libhook.a
-	$top_builddir/core/record/.libs/librecord.a $top_builddir/core/format/.libs/libformat.a"
+	$top_builddir/core/record/.libs/librecord.a $top_builddir/core/base/.libs/libbase.a $top_builddir/core/format/.libs/libformat.a"
 
 # build NAME FLAGS LIBEV...
 build() {

@@ -36,7 +36,7 @@ tests=$top_srcdir/tests/adapters
 		"$tests/libevent_kinds_core.c" "$tests/libevent_kinds_extra.c" "$tests/counters.c"
 )
 recorder="$top_builddir/core/block/.libs/libblock.a $top_builddir/core/loop/.libs/libloop.a $top_builddir/core/sample/.libs/libsample.a $top_builddir/core/hook/.libs/libhook.a
-	$top_builddir/core/record/.libs/librecord.a $top_builddir/core/format/.libs/libformat.a"
+	$top_builddir/core/record/.libs/librecord.a $top_builddir/core/base/.libs/libbase.a $top_builddir/core/format/.libs/libformat.a"
 
 # build NAME FLAGS LIBEVENT...
 build() {

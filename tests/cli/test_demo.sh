@@ -12,7 +12,7 @@ demo=$top_srcdir/core/demo
 not_shown='MemoryProfileOverflowEvent|DumpTriggerEvent'
 
 # Names of all built-in events of the recorder and of the adapters.
-grep -rhoE '"([A-Z][A-Za-z]+Event|SymbolTableEntry)"' --include='*.c' "$top_srcdir/core/record/event_types.c" \
+grep -rhoE '"([A-Z][A-Za-z]+Event|SymbolTableEntry)"' --include='*.c' "$top_srcdir/core/ring/event_types.c" \
 	"$top_srcdir/core/loop" "$top_srcdir/core/sample" "$top_srcdir/core/block" "$top_srcdir/adapters" |
 	tr -d '"' | grep -vxE "$not_shown" | sort -u >kinds
 printf '%s\n' SpanEnter: SpanExit: >>kinds
