@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,204 +13,6 @@
 
 /* A unit ends where none of these follows. */
 #define UNIT_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-/*
- * In order of rank: what limits the other figures, then causes before their consequences, then the
- * machine: what is said of the program counts none of what the kernel took.
- */
-static const struct {
-	const char *name;
-	enum d9__about about;
-	void (*run)(struct d9__findings *findings);
-} checks[] = {
-	{ "nothing-recorded", D9__ABOUT_DATA, d9__check_nothing_recorded },
-	{ "incomplete-data", D9__ABOUT_DATA, d9__check_incomplete_data },
-	{ "degraded-hooks", D9__ABOUT_DATA, d9__check_degraded_hooks },
-	{ "refused-source", D9__ABOUT_DATA, d9__check_refused_source },
-	{ "stuck-callback", D9__ABOUT_TIME, d9__check_stuck_callback },
-	{ "accept-storm", D9__ABOUT_TIME, d9__check_accept_storm },
-	{ "spin", D9__ABOUT_TIME, d9__check_spin },
-	{ "wake-storm", D9__ABOUT_WAKES, d9__check_wake_storm },
-	{ "empty-wakes", D9__ABOUT_WAKES, d9__check_empty_wakes },
-	{ "lost-wake", D9__ABOUT_WAKES, d9__check_lost_wake },
-	{ "source-time", D9__ABOUT_TIME, d9__check_source_time },
-	{ "busy-wait", D9__ABOUT_TIME, d9__check_busy_wait },
-	{ "nested-loop", D9__ABOUT_TIME, d9__check_nested_loop },
-	{ "growing-calls", D9__ABOUT_TIME, d9__check_growing_calls },
-	{ "periodic-pause", D9__ABOUT_TIME, d9__check_periodic_pause },
-	{ "cold-start", D9__ABOUT_TIME, d9__check_cold_start },
-	{ "page-faults", D9__ABOUT_TIME, d9__check_page_faults },
-	{ "blocked-callback", D9__ABOUT_TIME, d9__check_blocked_callback },
-	{ "stale-clock", D9__ABOUT_TIME, d9__check_stale_clock },
-	{ "timer-overrun", D9__ABOUT_TIME, d9__check_timer_overrun },
-	{ "long-callback", D9__ABOUT_TIME, d9__check_long_callback },
-	{ "running-at-end", D9__ABOUT_TIME, d9__check_running_at_end },
-	{ "blocking", D9__ABOUT_TIME, d9__check_blocking },
-	{ "helper-queue", D9__ABOUT_TIME, d9__check_helper_queue },
-	{ "idle-workers", D9__ABOUT_TIME, d9__check_idle_workers },
-	{ "unfair", D9__ABOUT_TIME, d9__check_unfair },
-	{ "backlog", D9__ABOUT_TIME, d9__check_backlog },
-	{ "long-round", D9__ABOUT_TIME, d9__check_long_round },
-	{ "wake-delay", D9__ABOUT_TIME, d9__check_wake_delay },
-	{ "timer-late", D9__ABOUT_TIME, d9__check_timer_late },
-	{ "idle-wakes", D9__ABOUT_WAKES, d9__check_idle_wakes },
-	{ "many-wakes", D9__ABOUT_WAKES, d9__check_many_wakes },
-	{ "accept-queue", D9__ABOUT_TIME, d9__check_accept_queue },
-	{ "queue-depth", D9__ABOUT_TIME, d9__check_queue_depth },
-	{ "task-leak", D9__ABOUT_KEPT, d9__check_task_leak },
-	{ "short-of-cpu", D9__ABOUT_REST, d9__check_short_of_cpu },
-	{ "descriptor-growth", D9__ABOUT_KEPT, d9__check_descriptor_growth },
-	{ "leak-by-site", D9__ABOUT_KEPT, d9__check_leak_by_site },
-	{ "memory-growth", D9__ABOUT_KEPT, d9__check_memory_growth },
-	{ "loop-overhead", D9__ABOUT_REST, d9__check_loop_overhead },
-	{ "cpu-contention", D9__ABOUT_REST, d9__check_cpu_contention },
-	{ "worker-imbalance", D9__ABOUT_TIME, d9__check_worker_imbalance },
-	{ "many-spans", D9__ABOUT_REST, d9__check_many_spans },
-	{ "span-outlier", D9__ABOUT_REST, d9__check_span_outlier },
-	{ "unmatched-spans", D9__ABOUT_REST, d9__check_unmatched_spans },
-	{ "misused-spans", D9__ABOUT_REST, d9__check_misused_spans },
-	{ "no-wakes", D9__ABOUT_REST, d9__check_no_wakes },
-	{ "sample-setup", D9__ABOUT_REST, d9__check_sample_setup },
-	{ "missing-source", D9__ABOUT_REST, d9__check_missing_source },
-};
-
-const char *d9__severity_name(enum d9__severity severity)
-{
-	static const char *const names[D9__SEVERITIES] = { "critical", "warning", "info" };
-
-	return names[severity];
-}
-
-uint64_t d9__long_call_ns(const struct d9__worker *worker)
-{
-	uint64_t ns = 3 * d9__histogram_quantile(&worker->calls, 0.99);
-
-	if (ns < D9__STALL_NS)
-		return D9__STALL_NS;
-	return ns < D9__LONG_ALWAYS_NS ? ns : D9__LONG_ALWAYS_NS;
-}
-
-static struct d9__finding *append(struct d9__findings *findings)
-{
-	struct d9__finding **items =
-		realloc(findings->items, (findings->n + 1) * sizeof(*items));
-	struct d9__finding *finding = items ? calloc(1, sizeof(*finding)) : NULL;
-
-	if (items)
-		findings->items = items;
-	if (!finding) {
-		findings->err = -ENOMEM;
-		return NULL;
-	}
-	findings->items[findings->n++] = finding;
-	return finding;
-}
-
-struct d9__finding *d9__finding_add(struct d9__findings *findings, enum d9__severity severity,
-				    uint64_t impact, const char *advice, const char *format, ...)
-{
-	struct d9__finding *finding = append(findings);
-	va_list args;
-
-	if (!finding)
-		return NULL;
-	finding->check = findings->check;
-	finding->rank = findings->rank;
-	finding->about = findings->about;
-	finding->severity = severity;
-	finding->impact = impact;
-	finding->advice = advice;
-	findings->by_severity[severity]++;
-	va_start(args, format);
-	if (vasprintf(&finding->message, format, args) < 0) {
-		finding->message = NULL;
-		findings->err = -ENOMEM;
-	}
-	va_end(args);
-	return finding;
-}
-
-void d9__finding_set_name(struct d9__findings *findings, struct d9__finding *finding,
-			  const char *name, size_t len)
-{
-	if (!finding)
-		return;
-	finding->name = strndup(name, len);
-	if (!finding->name)
-		findings->err = -ENOMEM;
-}
-
-struct d9__name d9__finding_name(const struct d9__callback *callback)
-{
-	const char *text = "nothing";
-	size_t len = strlen(text);
-
-	if (callback && callback->inner) {
-		text = callback->inner->function;
-		len = strlen(text);
-	} else if (callback) {
-		text = d9__callback_name(callback, &len);
-	}
-	return (struct d9__name){ text, d9__precision(len) };
-}
-
-void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,
-			      const struct d9__callback *callback)
-{
-	struct d9__name name = d9__finding_name(callback);
-
-	if (!finding)
-		return;
-	d9__finding_set_name(findings, finding, name.text, (size_t)name.len);
-	finding->callback = callback;
-	finding->source = !callback ? NULL : callback->inner ? callback->inner_source : callback->source;
-}
-
-static __attribute__((format(printf, 3, 0))) void set_text(struct d9__findings *findings, char **text,
-							   const char *format, va_list args)
-{
-	free(*text);
-	if (vasprintf(text, format, args) < 0) {
-		*text = NULL;
-		findings->err = -ENOMEM;
-	}
-}
-
-void d9__finding_set_brief(struct d9__findings *findings, struct d9__finding *finding, const char *format, ...)
-{
-	va_list args;
-
-	if (!finding)
-		return;
-	va_start(args, format);
-	set_text(findings, &finding->brief, format, args);
-	va_end(args);
-}
-
-void d9__finding_set_machine(struct d9__findings *findings, struct d9__finding *finding, const char *format, ...)
-{
-	va_list args;
-
-	if (!finding)
-		return;
-	finding->machine = true;
-	va_start(args, format);
-	set_text(findings, &finding->brief, format, args);
-	va_end(args);
-}
-
-void d9__finding_set_effect(struct d9__findings *findings, struct d9__finding *finding,
-			    const struct d9__callback *culprit, const char *format, ...)
-{
-	va_list args;
-
-	if (!finding)
-		return;
-	finding->culprit = culprit;
-	va_start(args, format);
-	set_text(findings, &finding->effect, format, args);
-	va_end(args);
-}
 
 /* |finding| is no longer one of |findings|. */
 static void take_out(struct d9__findings *findings, const struct d9__finding *finding)
@@ -236,89 +37,9 @@ static void attach(struct d9__findings *findings, struct d9__finding *effect, st
 	findings->by_severity[cause->severity]++;
 }
 
-uint64_t d9__finding_rate(uint64_t n, uint64_t ns)
-{
-	uint64_t rate = ns ? (uint64_t)((double)n * 1e9 / (double)ns) : 0, unit = 1;
-
-	while (rate / unit >= 100)
-		unit *= 10;
-	return (rate + unit / 2) / unit * unit;
-}
-
-void d9__finding_taken(uint64_t taken_ns, char *buf, size_t size)
-{
-	buf[0] = '\0';
-	if (taken_ns >= D9__MS(1))
-		snprintf(buf, size, " (%s preempted)", d9__units_ns(taken_ns).text);
-}
-
-void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding *finding,
-			      const struct d9__evidence *evidence, const char *format, ...)
-{
-	struct d9__evidence *place;
-	va_list args;
-
-	if (!finding || finding->n_evidence == D9__EVIDENCE_MAX)
-		return;
-	place = &finding->evidence[finding->n_evidence++];
-	*place = evidence ? *evidence : (struct d9__evidence){ 0 };
-	if (!finding->task)
-		finding->task = place->task;
-	va_start(args, format);
-	if (vasprintf(&place->text, format, args) < 0) {
-		place->text = NULL;
-		findings->err = -ENOMEM;
-	}
-	va_end(args);
-}
-
-void d9__finding_explain(struct d9__findings *findings, struct d9__finding *finding,
-			 const struct d9__callback *callback)
-{
-	struct d9__explained *items = realloc(findings->explained, (findings->n_explained + 1) * sizeof(*items));
-
-	if (!items) {
-		findings->err = -ENOMEM;
-		return;
-	}
-	findings->explained = items;
-	findings->explained[findings->n_explained++] = (struct d9__explained){ callback, finding };
-}
-
-bool d9__finding_is_explained(const struct d9__findings *findings, const struct d9__callback *callback)
-{
-	for (size_t i = 0; i < findings->n_explained; i++)
-		if (findings->explained[i].callback == callback)
-			return true;
-	return false;
-}
-
-bool d9__finding_told(const struct d9__findings *findings, const char *check)
-{
-	for (size_t i = 0; i < findings->n; i++)
-		if (!strcmp(findings->items[i]->check, check))
-			return true;
-	return false;
-}
-
 static bool is_about_data(const struct d9__finding *finding)
 {
 	return finding->about == D9__ABOUT_DATA;
-}
-
-/*
- * Callbacks that compute stand among those that sleep, as neither is the consequence of the other: the longer first.
- * What they did to clocks and timers comes behind both.
- */
-static unsigned place_of(const struct d9__finding *finding)
-{
-	unsigned i = 0;
-
-	if (strcmp(finding->check, "long-callback") != 0)
-		return finding->rank;
-	while (strcmp(checks[i].name, "blocked-callback") != 0)
-		i++;
-	return i;
 }
 
 int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *b)
@@ -329,8 +50,8 @@ int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *
 		return a->severity < b->severity ? -1 : 1;
 	if (a->machine != b->machine)
 		return a->machine ? 1 : -1;
-	if (place_of(a) != place_of(b))
-		return place_of(a) < place_of(b) ? -1 : 1;
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
 	if (a->impact != b->impact)
 		return a->impact > b->impact ? -1 : 1;
 	return strcmp(a->message ? a->message : "", b->message ? b->message : "");
@@ -395,23 +116,6 @@ static struct d9__finding *cause_of(const struct d9__findings *findings, const s
 	return NULL;
 }
 
-static void release(struct d9__finding *finding)
-{
-	for (size_t i = 0; i < finding->n_effects; i++)
-		release(finding->effects[i]);
-	for (size_t i = 0; i < finding->n_evidence; i++)
-		free(finding->evidence[i].text);
-	free(finding->message);
-	free(finding->name);
-	free(finding->brief);
-	free(finding->figure);
-	free(finding->hot);
-	free(finding->time);
-	free(finding->blocked);
-	free(finding->effect);
-	free(finding);
-}
-
 /*
  * Whether both tell of the same function: by where it lies, as the program may have several of one name.  What the
  * loop library calls itself is another thing at each site.
@@ -441,7 +145,7 @@ static void fold(struct d9__findings *findings, struct d9__finding *finding, str
 		if (findings->explained[i].finding == other)
 			findings->explained[i].finding = finding;
 	take_out(findings, other);
-	release(other);
+	d9__finding_release(other);
 }
 
 /* One function is one cause, at however many places it is registered.  The findings are in order. */
@@ -591,15 +295,8 @@ static void add_figures(struct d9__findings *findings)
 		add_figure(findings, findings->items[i]);
 }
 
-int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *analysis)
+int d9__findings_finish(struct d9__findings *findings)
 {
-	findings->analysis = analysis;
-	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-		findings->rank = i;
-		findings->check = checks[i].name;
-		findings->about = checks[i].about;
-		checks[i].run(findings);
-	}
 	sort(findings);
 	fold_sites(findings);
 	attach_effects(findings);
@@ -613,7 +310,7 @@ int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *
 void d9__findings_release(struct d9__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++)
-		release(findings->items[i]);
+		d9__finding_release(findings->items[i]);
 	free(findings->items);
 	free(findings->explained);
 	free(findings->rhythms);

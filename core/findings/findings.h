@@ -48,7 +48,8 @@ struct d9__evidence {
  */
 struct d9__finding {
 	const char *check; /* stable id, "long-callback" */
-	unsigned rank;     /* of the check: causes before consequences */
+	unsigned rank;	   /* of the check: causes before consequences */
+	unsigned place;	   /* among findings of one severity: that of its check, or of one that tells of the same time */
 	enum d9__about about;
 	enum d9__severity severity;
 	uint64_t impact;     /* larger first, among findings of one place and severity */
@@ -94,7 +95,7 @@ struct d9__findings {
 
 	/* While they are made. */
 	const struct d9__analysis *analysis;
-	unsigned rank;
+	unsigned rank, place;
 	const char *check;
 	enum d9__about about;
 	int err;
@@ -104,6 +105,12 @@ struct d9__findings {
 int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *analysis);
 
 void d9__findings_release(struct d9__findings *findings);
+
+/* All checks have run: put the findings in order, consequences under causes, with what is known of each.  0 or -ENOMEM. */
+int d9__findings_finish(struct d9__findings *findings);
+
+/* Free |finding| with its effects. */
+void d9__finding_release(struct d9__finding *finding);
 
 /* Order of findings: negative if |a| is the worse one. */
 int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *b);

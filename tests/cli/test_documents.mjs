@@ -124,7 +124,7 @@ test('a skill has the name of its file and says what it is for', () => {
 });
 
 test('each check of dial9 report has a recipe with a command, and a line that says what it means', () => {
-	const checks = [...readFileSync(join(core, 'analyze', 'findings.c'), 'utf8').matchAll(/\{ "([a-z-]+)", D9__ABOUT_/g)].map(([, name]) => name);
+	const checks = [...readFileSync(join(core, 'findings', 'checks.c'), 'utf8').matchAll(/\{ "([a-z-]+)", D9__ABOUT_/g)].map(([, name]) => name);
 	assert.ok(checks.length > 40);
 	const read = (skill) => readFileSync(join(core, 'agents', `${skill}.md`), 'utf8'), named = (text) => [...text.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name);
 	const recipes = read('dial9-diagnoses').split(/^(?=\*\*)/m).slice(1).filter((text) => text.includes('```sh\n'));

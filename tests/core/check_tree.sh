@@ -68,7 +68,7 @@ broken=$(printf '%s\n' "$sources" | xargs grep -Ho '^#include "[a-z_/]*/[a-z_0-9
 
 # Each check of `dial9 report` has its paragraph in the man page, and its name in REPORT-JSON.md.
 headings=" $(sed -n 's/^\.BR* //p' core/man/dial9-report.1 | tr -d "\\\\" | tr '\n", ' '    ') "
-checks=$(sed -n 's/^	{ "\([a-z-]*\)", D9__ABOUT_.*/\1/p' $(printf '%s\n' "$sources" | grep '/findings\.c$'))
+checks=$(sed -n 's/^	{ "\([a-z-]*\)", D9__ABOUT_.*/\1/p' $(printf '%s\n' "$sources" | grep '/checks\.c$'))
 [ -n "$checks" ]
 for check in $checks; do
 	case $headings in
