@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the preload library needs of the GLib adapter, and what its parts need of each other. */
 
-#ifndef D9_GLIB_ATTACH_H
-#define D9_GLIB_ATTACH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -46,5 +45,3 @@ bool d9__glib_is_ours(const void *address);
 
 /* GLib's table of idle sources, as the program sees it. */
 extern struct _GSourceFuncs *d9__glib_idle_funcs;
-
-#endif /* D9_GLIB_ATTACH_H */

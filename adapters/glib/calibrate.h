@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A scratch context: is this GLib what we believe it is, and do the hooks see what it does? */
 
-#ifndef D9_GLIB_CALIBRATE_H
-#define D9_GLIB_CALIBRATE_H
+#pragma once
 
 /*
  * Before anything is patched: compare the public layout, find where a context holds its pending
@@ -18,5 +17,3 @@ int d9__glib_self_test(void);
 
 /* The version in the trace. */
 void d9__glib_set_version(void);
-
-#endif /* D9_GLIB_CALIBRATE_H */

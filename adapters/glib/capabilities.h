@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the GLib adapter says about itself in the trace. */
 
-#ifndef D9_GLIB_CAPABILITIES_H
-#define D9_GLIB_CAPABILITIES_H
+#pragma once
 
 #include "hook/capabilities.h"
 
@@ -13,5 +12,3 @@ void d9__glib_degrade(const char *key, const char *text, const char *reason);
 
 /* Calls out of modules whose slots could not be swapped are not seen. */
 void d9__glib_tell_refusals(void);
-
-#endif /* D9_GLIB_CAPABILITIES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Closures of GObject as callbacks of sources: GLib is given a function of libgobject's, which calls the closure. */
 
-#ifndef D9_GLIB_CLOSURES_H
-#define D9_GLIB_CLOSURES_H
+#pragma once
 
 #include "glib/real.h"
 
@@ -14,5 +13,3 @@ void d9__glib_note_callback_funcs(GSourceCallbackFuncs *funcs, const void *calle
  * another one, the dispatch function where nothing is called, else |callback| itself.  |data| is alive.
  */
 const void *d9__glib_function_of(const GSource *source, GSourceFunc callback, gpointer data);
-
-#endif /* D9_GLIB_CLOSURES_H */

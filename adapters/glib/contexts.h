@@ -6,8 +6,7 @@
  * ends when libglib closes it.
  */
 
-#ifndef D9_GLIB_CONTEXTS_H
-#define D9_GLIB_CONTEXTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -158,5 +157,3 @@ struct d9__glib_context *d9__glib_resolve_pipe(const struct pollfd *fds, nfds_t 
 extern _Atomic(uint32_t) d9__glib_unseen;
 
 void d9__glib_contexts_init(void);
-
-#endif /* D9_GLIB_CONTEXTS_H */

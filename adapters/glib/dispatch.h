@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runs between GLib and a source's own functions. */
 
-#ifndef D9_GLIB_DISPATCH_H
-#define D9_GLIB_DISPATCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ struct d9__glib_seen {
 	unsigned n, depth;
 };
 extern struct d9__glib_seen d9__glib_seen;
-
-#endif /* D9_GLIB_DISPATCH_H */

@@ -4,8 +4,7 @@
  * they look like and who handles them stays as it is: g_log_set_writer_func() is left to the program.
  */
 
-#ifndef D9_GLIB_LOGS_H
-#define D9_GLIB_LOGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void d9__glib_log_tell(GLogLevelFlags flags, const gchar *domain, const gchar *t
  * GLib alone: false, and nothing is touched.
  */
 bool d9__glib_log_take_default(void);
-
-#endif /* D9_GLIB_LOGS_H */

@@ -6,8 +6,7 @@
  * a note first: its first poll finds it by callback and data.
  */
 
-#ifndef D9_GLIB_NOTES_H
-#define D9_GLIB_NOTES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ void d9__glib_notes_clear(struct d9__glib_context *record);
 
 void d9__glib_notes_fork_prepare(void);
 void d9__glib_notes_fork_parent(void);
-
-#endif /* D9_GLIB_NOTES_H */

@@ -5,8 +5,7 @@
  * members that are NULL, cost nothing.
  */
 
-#ifndef D9_GLIB_PHASES_H
-#define D9_GLIB_PHASES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ struct d9__glib_phase {
  * GLib is held.
  */
 void d9__glib_patch_phases(GSourceFuncs *funcs, bool locked);
-
-#endif /* D9_GLIB_PHASES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GLib's functions: those that are hooked, and those that are only called. */
 
-#ifndef D9_GLIB_REAL_H
-#define D9_GLIB_REAL_H
+#pragma once
 
 #include <glib.h>
 #include <poll.h>
@@ -155,5 +154,3 @@ bool d9__glib_resolve(void);
 #define D9__GLIB_HOOK(type, name, params) type d9__hook_##name params;
 D9__GLIB_INNER(D9__GLIB_HOOK)
 D9__GLIB_OUTER(D9__GLIB_HOOK)
-
-#endif /* D9_GLIB_REAL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources that no hook saw: found by their ids. */
 
-#ifndef D9_GLIB_SCAN_H
-#define D9_GLIB_SCAN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void d9__glib_scan(struct d9__glib_context *record, GMainContext *context);
  * number of waits with no dispatch behind them, has grown.  At most ten a second.
  */
 void d9__glib_scan_if_wanted(struct d9__glib_context *record, uint64_t now_ns, uint64_t unseen);
-
-#endif /* D9_GLIB_SCAN_H */

@@ -4,8 +4,7 @@
  * is never replaced.  One stub stands for each dispatch and finalize function.
  */
 
-#ifndef D9_GLIB_TABLES_H
-#define D9_GLIB_TABLES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ void d9__glib_unpatch(void);
 void d9__glib_patch_get(GSource *source);
 
 extern _Atomic(uint32_t) d9__glib_tables, d9__glib_stubs_full, d9__glib_unpatchable;
-
-#endif /* D9_GLIB_TABLES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this thread is doing with GLib. */
 
-#ifndef D9_GLIB_THREAD_H
-#define D9_GLIB_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ static inline struct d9__glib_thread *d9__glib_thread(void)
 {
 	return &d9__glib_self;
 }
-
-#endif /* D9_GLIB_THREAD_H */

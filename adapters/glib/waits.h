@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits of contexts. */
 
-#ifndef D9_GLIB_WAITS_H
-#define D9_GLIB_WAITS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void d9__glib_adopt_poll(struct d9__glib_context *record, GMainContext *context)
 
 /* Register the types of events that may be written in a signal handler. */
 void d9__glib_waits_init(void);
-
-#endif /* D9_GLIB_WAITS_H */

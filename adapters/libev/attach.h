@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the preload library and the tests need of the libev adapter; as libevent/attach.h. */
 
-#ifndef D9_LIBEV_ATTACH_H
-#define D9_LIBEV_ATTACH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ D9_API struct ev_loop *d9__libev_loop_new(unsigned flags);
  * drain is not in use.  For tests.
  */
 D9_API int d9__libev_compare(uint64_t seed, unsigned n);
-
-#endif /* D9_LIBEV_ATTACH_H */

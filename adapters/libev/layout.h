@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private offsets of the running libev, found and tested once per process. */
 
-#ifndef D9_LIBEV_LAYOUT_H
-#define D9_LIBEV_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ static inline d9__libev_loop_fn d9__libev_slot(const struct ev_loop *loop, uint1
 {
 	return *(d9__libev_loop_fn *)d9__libev_member(loop, offset);
 }
-
-#endif /* D9_LIBEV_LAYOUT_H */

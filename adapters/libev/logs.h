@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What libev complains of, as events; only if the recorder is to have them. */
 
-#ifndef D9_LIBEV_LOGS_H
-#define D9_LIBEV_LOGS_H
+#pragma once
 
 /* Patch ev_set_syserr_cb() if that is wanted and was not done yet. */
 void d9__libev_logs_look(void);
-
-#endif /* D9_LIBEV_LOGS_H */

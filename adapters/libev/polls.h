@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the adapter that report polls and wakes share. */
 
-#ifndef D9_LIBEV_POLLS_H
-#define D9_LIBEV_POLLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ uint64_t d9__libev_timer_due_ns(const ev_timer *timer, const struct d9__libev_wa
 
 /* When |periodic|, which libev feeds now, was due. */
 uint64_t d9__libev_periodic_due_ns(const ev_periodic *periodic);
-
-#endif /* D9_LIBEV_POLLS_H */

@@ -4,8 +4,7 @@
  * this libev lacks the name.
  */
 
-#ifndef D9_LIBEV_REAL_H
-#define D9_LIBEV_REAL_H
+#pragma once
 
 #include <ev.h>
 
@@ -114,5 +113,3 @@ static inline bool d9__in_libev(const void *address)
 #define D9__LIBEV_HOOK(type, name, params, ...)                                                    \
 	type d9__hook_##name params D9__LIBEV_HOOK_SYMBOL(name);
 D9__LIBEV_HOOKED(D9__LIBEV_HOOK)
-
-#endif /* D9_LIBEV_REAL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attached loops, and what is known about their watchers. */
 
-#ifndef D9_LIBEV_RECORDS_H
-#define D9_LIBEV_RECORDS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -136,5 +135,3 @@ void d9__libev_cell_fill(const void *watcher);
 
 /* 1 with |waker| set, 0 if nobody has sent. */
 int d9__libev_cell_take(const void *watcher, struct d9_waker *waker);
-
-#endif /* D9_LIBEV_RECORDS_H */

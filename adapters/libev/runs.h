@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What libev calls around each wait of an attached loop. */
 
-#ifndef D9_LIBEV_RUNS_H
-#define D9_LIBEV_RUNS_H
+#pragma once
 
 #include "libev/real.h"
 
@@ -14,5 +13,3 @@ void d9__libev_made(struct ev_loop *loop);
 
 /* The program is about to destroy it. */
 void d9__libev_destroyed(struct ev_loop *loop);
-
-#endif /* D9_LIBEV_RUNS_H */

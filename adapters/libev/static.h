@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A libev that is linked into the program, by the linker's --wrap; as libevent/static.h. */
 
-#ifndef D9_LIBEV_STATIC_H
-#define D9_LIBEV_STATIC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ static inline bool d9__libev_calling_code(struct d9__module_range *range)
 #define D9__CALLS_BACK
 
 #endif
-
-#endif /* D9_LIBEV_STATIC_H */

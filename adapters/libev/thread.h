@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this thread is doing with libev. */
 
-#ifndef D9_LIBEV_THREAD_H
-#define D9_LIBEV_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ static inline const void *d9__libev_site(const struct d9__libev_thread *thread, 
 {
 	return d9__in_our_image(caller) && thread->now.callback ? thread->now.callback : caller;
 }
-
-#endif /* D9_LIBEV_THREAD_H */

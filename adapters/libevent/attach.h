@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the preload library needs of the libevent adapter. */
 
-#ifndef D9_LIBEVENT_ATTACH_H
-#define D9_LIBEVENT_ATTACH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ D9_API bool d9__libevent_owns(const void *address);
 D9_API struct event_base *d9__libevent_base_new(void *caller);
 D9_API struct event_base *d9__libevent_base_new_config(const struct event_config *config, void *caller);
 D9_API struct event_base *d9__libevent_init(void *caller);
-
-#endif /* D9_LIBEVENT_ATTACH_H */

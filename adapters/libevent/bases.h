@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attached bases: a private copy of the backend's operations table with our dispatch in it. */
 
-#ifndef D9_LIBEVENT_BASES_H
-#define D9_LIBEVENT_BASES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -108,5 +107,3 @@ uint64_t d9__libevent_zero_dispatches(void);
 
 /* In the constructor. */
 void d9__libevent_bases_init(void);
-
-#endif /* D9_LIBEVENT_BASES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private offsets and abilities of the running libevent, found and tested at the first attach. */
 
-#ifndef D9_LIBEVENT_FIELDS_H
-#define D9_LIBEVENT_FIELDS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -92,5 +91,3 @@ uint64_t d9__libevent_deadline_ns(const void *event);
 
 /* |timeout| of the program's, which may be one of libevent's common ones, in ns. */
 uint64_t d9__libevent_timeout_ns(const struct timeval *timeout);
-
-#endif /* D9_LIBEVENT_FIELDS_H */

@@ -4,8 +4,7 @@
  * argument: libevent hands the argument of some events to other functions.
  */
 
-#ifndef D9_LIBEVENT_POOLS_H
-#define D9_LIBEVENT_POOLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ static inline uint64_t d9__pair_identity(void *callback, void *arg)
 {
 	return (d9__callback_identity(callback) + 2 * (uint64_t)(uintptr_t)arg) | 1;
 }
-
-#endif /* D9_LIBEVENT_POOLS_H */

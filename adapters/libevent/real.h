@@ -4,8 +4,7 @@
  * folder: one binary serves 2.0, 2.1 and 2.2.  A pointer is NULL where this libevent lacks the name.
  */
 
-#ifndef D9_LIBEVENT_REAL_H
-#define D9_LIBEVENT_REAL_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -242,5 +241,3 @@ void d9__libevent_resolve(void);
 #define D9__LIBEVENT_HOOK(type, name, params)                                                      \
 	type d9__hook_##name params D9__LIBEVENT_HOOK_SYMBOL(name);
 D9__LIBEVENT_HOOKED(D9__LIBEVENT_HOOK)
-
-#endif /* D9_LIBEVENT_REAL_H */

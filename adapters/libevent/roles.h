@@ -6,8 +6,7 @@
  * registers for reading is "bufferevent read".
  */
 
-#ifndef D9_LIBEVENT_ROLES_H
-#define D9_LIBEVENT_ROLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ void d9__note_event_role(const struct d9__libevent_thread *thread, d9__event_fn 
 void d9__note_once_role(d9__event_fn callback);
 void d9__note_deferred_role(const struct d9__libevent_thread *thread, d9__pair_fn callback);
 void d9__note_finalizer_role(d9__pair_fn callback);
-
-#endif /* D9_LIBEVENT_ROLES_H */

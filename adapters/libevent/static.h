@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A libevent that is linked into the program, by the linker's --wrap. */
 
-#ifndef D9_LIBEVENT_STATIC_H
-#define D9_LIBEVENT_STATIC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ static inline bool d9__libevent_calls_back_at(const void *address)
 #define D9__CALLS_BACK
 
 #endif
-
-#endif /* D9_LIBEVENT_STATIC_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this thread is doing with libevent. */
 
-#ifndef D9_LIBEVENT_THREAD_H
-#define D9_LIBEVENT_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -167,5 +166,3 @@ static inline void d9__libevent_user_leave(struct d9__libevent_user_code *saved)
 #else
 #define D9__USER_CODE() _Static_assert(1, "")
 #endif
-
-#endif /* D9_LIBEVENT_THREAD_H */

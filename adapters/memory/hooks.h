@@ -4,8 +4,7 @@
  * allocators have operators of their own, which never call malloc().
  */
 
-#ifndef D9_MEMORY_HOOKS_H
-#define D9_MEMORY_HOOKS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -43,5 +42,3 @@ D9_API void d9__delete_sized_aligned(void *block, size_t size, size_t alignment)
 D9_API void d9__delete_array_sized_aligned(void *block, size_t size, size_t alignment) __asm__("_ZdaPvmSt11align_val_t");
 D9_API void d9__delete_aligned_nothrow(void *block, size_t alignment, const void *nothrow) __asm__("_ZdlPvSt11align_val_tRKSt9nothrow_t");
 D9_API void d9__delete_array_aligned_nothrow(void *block, size_t alignment, const void *nothrow) __asm__("_ZdaPvSt11align_val_tRKSt9nothrow_t");
-
-#endif /* D9_MEMORY_HOOKS_H */

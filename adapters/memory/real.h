@@ -7,8 +7,7 @@
  * arena serves them until all are known.
  */
 
-#ifndef D9_MEMORY_REAL_H
-#define D9_MEMORY_REAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ static inline bool d9__arena_has(const void *block)
 
 /* The bytes that were asked for |block|, which is of the arena. */
 size_t d9__arena_size(const void *block);
-
-#endif /* D9_MEMORY_REAL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What children of the recorded program inherit of us. */
 
-#ifndef D9_PRELOAD_ENVIRONMENT_H
-#define D9_PRELOAD_ENVIRONMENT_H
+#pragma once
 
 /*
  * With DIAL9_FOLLOW=0 (`dial9 record --no-follow`), take our entry out of LD_PRELOAD and our
@@ -10,5 +9,3 @@
  * still reads them, from a copy.  Without it change nothing.
  */
 void d9__environment_take_out(void);
-
-#endif /* D9_PRELOAD_ENVIRONMENT_H */

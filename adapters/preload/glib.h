@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names that the preload library exports, to learn of a GLib that is loaded later. */
 
-#ifndef D9_PRELOAD_GLIB_H
-#define D9_PRELOAD_GLIB_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -26,5 +25,3 @@ D9_API unsigned g_source_attach(struct _GSource *source, struct _GMainContext *c
  * calls of the above nobody sees: GObject introspection looks functions up by their names.
  */
 D9_API int g_module_symbol(struct _GModule *module, const char *name, void **symbol);
-
-#endif /* D9_PRELOAD_GLIB_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the preload library exports to learn of a libev that is loaded later; as preload/libevent.h. */
 
-#ifndef D9_PRELOAD_LIBEV_H
-#define D9_PRELOAD_LIBEV_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -10,5 +9,3 @@ struct ev_loop;
 
 D9_API struct ev_loop *ev_default_loop(unsigned flags);
 D9_API struct ev_loop *ev_loop_new(unsigned flags);
-
-#endif /* D9_PRELOAD_LIBEV_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the preload library exports to learn of a libevent that is loaded later. */
 
-#ifndef D9_PRELOAD_LIBEVENT_H
-#define D9_PRELOAD_LIBEVENT_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -17,5 +16,3 @@ struct event_config;
 D9_API struct event_base *event_base_new(void);
 D9_API struct event_base *event_base_new_with_config(const struct event_config *config);
 D9_API struct event_base *event_init(void);
-
-#endif /* D9_PRELOAD_LIBEVENT_H */

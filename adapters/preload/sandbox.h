@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of libc's that the preload library exports, to learn of seccomp filters, and of memory that is to be locked. */
 
-#ifndef D9_PRELOAD_SANDBOX_H
-#define D9_PRELOAD_SANDBOX_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -18,5 +17,3 @@ D9_API int d9__preload_prctl(int option, long a, long b, long c, long d) __asm__
 
 /* Also before there is a recorder: the tables that it would use count as well.  See record/lock_all.h. */
 D9_API int d9__preload_mlockall(int flags) __asm__("mlockall");
-
-#endif /* D9_PRELOAD_SANDBOX_H */

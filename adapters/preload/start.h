@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef D9_PRELOAD_START_H
-#define D9_PRELOAD_START_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
 /* Our constructor is through.  Before that those of other preloaded libraries may not have run either. */
 extern _Atomic(bool) d9__preload_started;
-
-#endif /* D9_PRELOAD_START_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accept queues: how many connections waited at listening sockets, and who held the loop meanwhile. */
 
-#ifndef D9_ANALYZE_ACCEPTS_H
-#define D9_ANALYZE_ACCEPTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void d9__accepts_release(struct d9__accepts *accepts);
 
 /* |worker| runs the loop that watches the socket; NULL: not known.  0 or -ENOMEM. */
 int d9__accepts_add(struct d9__accepts *accepts, struct d9__worker *worker, const struct d9__accept_sample *sample);
-
-#endif /* D9_ANALYZE_ACCEPTS_H */

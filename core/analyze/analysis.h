@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Everything that one pass over a trace tells, for reports, budgets and comparisons. */
 
-#ifndef D9_ANALYZE_ANALYSIS_H
-#define D9_ANALYZE_ANALYSIS_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -188,5 +187,3 @@ uint64_t d9__analysis_end_ns(const struct d9__analysis *analysis);
 
 /* Wall time of a monotonic one, in ns since 1970; 0 if the trace has no anchor. */
 uint64_t d9__analysis_wall_ns(const struct d9__analysis *analysis, uint64_t ns);
-
-#endif /* D9_ANALYZE_ANALYSIS_H */

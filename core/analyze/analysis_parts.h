@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations that the parts of an analysis share. */
 
-#ifndef D9_ANALYZE_ANALYSIS_PARTS_H
-#define D9_ANALYZE_ANALYSIS_PARTS_H
+#pragma once
 
 #include "analyze/analysis.h"
 
@@ -53,5 +52,3 @@ void d9__analysis_inside(const struct d9__call *call, struct d9__callback *culpr
 
 /* |task| was made just now. */
 void d9__analysis_made(struct d9__analysis *a, const struct d9__task *task);
-
-#endif /* D9_ANALYZE_ANALYSIS_PARTS_H */

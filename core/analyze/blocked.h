@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocked: calls inside callbacks that blocked, by the place in the program that made them, and who held the locks. */
 
-#ifndef D9_ANALYZE_BLOCKED_H
-#define D9_ANALYZE_BLOCKED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ const char *d9__blocked_waits_for(const char *function);
 /* From where |site|'s calls are made, and where the lock was held: "db_commit (svc.c:53)", "db_commit", or "". */
 void d9__blocked_where(const struct d9__blocked_site *site, char *buf, size_t size);
 void d9__blocked_held_where(const struct d9__blocked_site *site, char *buf, size_t size);
-
-#endif /* D9_ANALYZE_BLOCKED_H */

@@ -10,8 +10,7 @@
  * The reader has a limit of its own: d9_reader_set_memory_limit().
  */
 
-#ifndef D9_ANALYZE_BUDGET_H
-#define D9_ANALYZE_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void d9__budget_json(struct d9__json *json);
 
 /* The key of |what| in JSON, and how many of it are left out. */
 const char *d9__budget_key(enum d9__kept what, uint64_t *n);
-
-#endif /* D9_ANALYZE_BUDGET_H */

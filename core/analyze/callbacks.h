@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that loops call, one entry per place in the trace, and what they cost. */
 
-#ifndef D9_ANALYZE_CALLBACKS_H
-#define D9_ANALYZE_CALLBACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -280,5 +279,3 @@ bool d9__callback_is_glib(const struct d9__callback *callback);
 
 /* Whether |module| ("libevent-2.1.so.7+0x1234") names a loop library. */
 bool d9__module_is_loop(const char *module, size_t len);
-
-#endif /* D9_ANALYZE_CALLBACKS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A number over the whole trace in bounded memory, for questions about growth. */
 
-#ifndef D9_ANALYZE_CURVE_H
-#define D9_ANALYZE_CURVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void d9__curve_set(struct d9__curve *curve, uint64_t ns, int64_t value);
  * quarter up to |end_ns|, and ended above |factor| times where its first quarter ended.
  */
 bool d9__curve_grows(const struct d9__curve *curve, uint64_t end_ns, int64_t factor);
-
-#endif /* D9_ANALYZE_CURVE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fired: the triggers that made the recorder keep what is in this trace. */
 
-#ifndef D9_ANALYZE_FIRED_H
-#define D9_ANALYZE_FIRED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ struct d9__units d9__fired_number(enum d9__trigger_unit unit, uint64_t n);
 
 /* "40.2 ms, over 30.0 ms", "" of one without a condition. */
 void d9__fired_measure(const struct d9__fire *fire, const struct d9__metadata *metadata, char *out, size_t size);
-
-#endif /* D9_ANALYZE_FIRED_H */

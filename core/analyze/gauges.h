@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures sampled at intervals: queue depth, registered tasks, what the process used. */
 
-#ifndef D9_ANALYZE_GAUGES_H
-#define D9_ANALYZE_GAUGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void d9__usage_add(struct d9__resource_usage *usage, uint64_t ns,
 
 /* CPU time per wall time over all samples; 0 with fewer than two. */
 double d9__usage_cores(const struct d9__resource_usage *usage);
-
-#endif /* D9_ANALYZE_GAUGES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and descriptors of the process, told once a second, and the callbacks whose calls go with their growth. */
 
-#ifndef D9_ANALYZE_GROWTH_H
-#define D9_ANALYZE_GROWTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ bool d9__growth_is_steady(const struct d9__growth_state *state, enum d9__held wh
 const struct d9__callback *d9__growth_goes_with(const struct d9__growth_state *state,
 						const struct d9__callbacks *callbacks, enum d9__held what,
 						uint64_t *calls);
-
-#endif /* D9_ANALYZE_GROWTH_H */

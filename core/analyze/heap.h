@@ -6,8 +6,7 @@
  * allocations as that is less than one.
  */
 
-#ifndef D9_ANALYZE_HEAP_H
-#define D9_ANALYZE_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,5 +111,3 @@ struct d9__heap_name {
 
 /* "leaky < work < main", at most |max| frames from the site outwards. */
 struct d9__heap_name d9__heap_site_path(const struct d9__heap_site *site, size_t max);
-
-#endif /* D9_ANALYZE_HEAP_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work that loops hand to helper threads: how long it waits there, and how long it takes. */
 
-#ifndef D9_ANALYZE_HELPERS_H
-#define D9_ANALYZE_HELPERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ struct d9__helper {
 
 /* |callback| ran on a helper thread.  0 or -ENOMEM. */
 int d9__helper_ran(struct d9__callback *callback, const struct d9__helper_run *run);
-
-#endif /* D9_ANALYZE_HELPERS_H */

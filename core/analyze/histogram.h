@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How often each value occurred: log-linear buckets, for quantiles of durations. */
 
-#ifndef D9_ANALYZE_HISTOGRAM_H
-#define D9_ANALYZE_HISTOGRAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ uint64_t d9__histogram_quantile(const struct d9__histogram *h, double q);
 
 /* Number of values above |limit|; those in the bucket of |limit| count as not above. */
 uint64_t d9__histogram_above(const struct d9__histogram *h, uint64_t limit);
-
-#endif /* D9_ANALYZE_HISTOGRAM_H */

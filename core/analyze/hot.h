@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hot: where the calls of a callback were found by stack samples, on the CPU or off it. */
 
-#ifndef D9_ANALYZE_HOT_H
-#define D9_ANALYZE_HOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ const struct d9__stack *d9__hot_next(const struct d9__hot *hot, size_t *place, u
 
 /* "83 % in render_row (svc.c:88, in memcpy), 10 % in ...", in new memory; NULL: too few samples, or no memory. */
 char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu);
-
-#endif /* D9_ANALYZE_HOT_H */

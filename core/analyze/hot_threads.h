@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hot threads: where each thread of the program was found by stack samples, whether it runs a loop or not. */
 
-#ifndef D9_ANALYZE_HOT_THREADS_H
-#define D9_ANALYZE_HOT_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads, s
  * counts are scaled to all of it.
  */
 struct d9__hot_function *d9__hot_functions_off(const struct d9__table *threads, double switch_share, size_t *n);
-
-#endif /* D9_ANALYZE_HOT_THREADS_H */

@@ -6,8 +6,7 @@
  * recorder dumps a wait of length T with a probability of 1 - exp(-T / mean), so it stands for T / (1 - exp(-T / mean)).
  */
 
-#ifndef D9_ANALYZE_IDLE_H
-#define D9_ANALYZE_IDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ void d9__idle_describe(const struct d9__idle_stack *stack, char *buf, size_t siz
 
 /* Return the idle time that a dumped wait of |length_ns| stands for. */
 double d9__idle_weight(uint64_t length_ns, double mean_ns);
-
-#endif /* D9_ANALYZE_IDLE_H */

@@ -6,12 +6,9 @@
  * which is all that a loop knows.  The stacks of its time tell whose it is.
  */
 
-#ifndef D9_ANALYZE_INNER_H
-#define D9_ANALYZE_INNER_H
+#pragma once
 
 #include "analyze/analysis.h"
 
 /* Find the inner function of each callback that lies in a library.  Stacks have names.  0 or -ENOMEM. */
 int d9__inner_find(struct d9__analysis *a);
-
-#endif /* D9_ANALYZE_INNER_H */

@@ -5,8 +5,7 @@
  * directory only.
  */
 
-#ifndef D9_ANALYZE_KEPT_DUMP_H
-#define D9_ANALYZE_KEPT_DUMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ void d9__kept_fire_measure(const struct d9__kept_fire *fire, char *out, size_t s
 
 /* "ns", "count" or "per_second", by the condition; "" of one that measures nothing. */
 const char *d9__kept_fire_unit(const struct d9__kept_fire *fire);
-
-#endif /* D9_ANALYZE_KEPT_DUMP_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From ready to running: wakes matched with polls, and timers with their deadlines. */
 
-#ifndef D9_ANALYZE_LATENCY_H
-#define D9_ANALYZE_LATENCY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -120,5 +119,3 @@ void d9__latency_period(struct d9__latency *latency, uint64_t worker, uint64_t f
  */
 int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 		      struct d9__task *task, uint64_t ns);
-
-#endif /* D9_ANALYZE_LATENCY_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops that sleep on although another thread has made a callback of theirs ready. */
 
-#ifndef D9_ANALYZE_LOST_H
-#define D9_ANALYZE_LOST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ struct d9__lost_wakes {
 /* A call of |task| begins on |worker|, which another thread had woken as |delay| tells.  0 or -ENOMEM. */
 int d9__lost_wakes_look(const struct d9__worker *worker, const struct d9__task *task,
 			const struct d9__delay *delay);
-
-#endif /* D9_ANALYZE_LOST_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine's effects on the process: the counters of ProcessStateEvent that only grow. */
 
-#ifndef D9_ANALYZE_MACHINE_H
-#define D9_ANALYZE_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void d9__machine_add(struct d9__machine *machine, const struct d9_event *event);
 
 /* A loop's thread was ready without a CPU for |ns|, up to now. */
 void d9__machine_add_ready(struct d9__machine *machine, uint64_t ns);
-
-#endif /* D9_ANALYZE_MACHINE_H */

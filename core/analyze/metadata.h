@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trace's description of itself: metadata, capabilities of its hooks, losses. */
 
-#ifndef D9_ANALYZE_METADATA_H
-#define D9_ANALYZE_METADATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ struct d9__losses {
 
 void d9__losses_add(struct d9__losses *losses, const char *cause, size_t len,
 		    const struct d9__loss *loss);
-
-#endif /* D9_ANALYZE_METADATA_H */

@@ -9,8 +9,7 @@
  * before.
  */
 
-#ifndef D9_ANALYZE_NATURAL_H
-#define D9_ANALYZE_NATURAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ uint64_t d9__natural_call(struct d9__natural *natural, uint64_t ns);
 /* Of that call, which took |ns| and was excused for |excused_ns|, the kernel took |taken_ns|: as above. */
 uint64_t d9__natural_taken(struct d9__natural *natural, uint64_t ns, uint64_t excused_ns,
 			   uint64_t taken_ns);
-
-#endif /* D9_ANALYZE_NATURAL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many tasks each loop has registered, whether they ever ran or not. */
 
-#ifndef D9_ANALYZE_POPULATION_H
-#define D9_ANALYZE_POPULATION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void d9__population_release(struct d9__population *population);
 /* |loop| has |tasks| of them now.  0 or -ENOMEM. */
 int d9__population_add(struct d9__population *population, const char *loop, size_t len,
 		       uint64_t tasks);
-
-#endif /* D9_ANALYZE_POPULATION_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The processes that wrote a trace: ids of workers, tasks and spans are each one's own. */
 
-#ifndef D9_ANALYZE_PROCESSES_H
-#define D9_ANALYZE_PROCESSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ bool d9__path_is_pipe(const char *path);
 
 /* Its boot id, else its folder. */
 const char *d9__process_label(const struct d9__trace_process *process);
-
-#endif /* D9_ANALYZE_PROCESSES_H */

@@ -20,8 +20,7 @@
  * anything.  Waits under 100 us stay as they were.
  */
 
-#ifndef D9_ANALYZE_REPLAY_H
-#define D9_ANALYZE_REPLAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ int d9__replay_gain(const struct d9__analysis *analysis, const struct d9__callba
  * would be a tenth less and is a millisecond or more; returns |buf|, which is empty if none is.
  */
 const char *d9__gain_text(const struct d9__gain *gain, char *buf, size_t size);
-
-#endif /* D9_ANALYZE_REPLAY_H */

@@ -4,8 +4,7 @@
  * in which one callback is called over and over is not hidden by hours in which it was not.
  */
 
-#ifndef D9_ANALYZE_ROUNDS_H
-#define D9_ANALYZE_ROUNDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns
 
 /* Nothing of |worker| follows.  0 or -ENOMEM. */
 int d9__rounds_finish(struct d9__worker *worker, uint64_t ns);
-
-#endif /* D9_ANALYZE_ROUNDS_H */

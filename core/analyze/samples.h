@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stack samples: on the CPU, or at the moment the kernel took the thread off it. */
 
-#ifndef D9_ANALYZE_SAMPLES_H
-#define D9_ANALYZE_SAMPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,5 +120,3 @@ struct d9__stack *d9__samples_stack(struct d9__samples *samples, uint64_t ns, co
 
 /* The stack with the most off-CPU samples, or NULL. */
 const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples);
-
-#endif /* D9_ANALYZE_SAMPLES_H */

@@ -4,8 +4,7 @@
  * it is about what calls took themselves, without what the kernel ran in their middle.
  */
 
-#ifndef D9_ANALYZE_SHAPE_H
-#define D9_ANALYZE_SHAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ struct d9__rhythm *d9__rhythms_find(const struct d9__pauses *pauses, size_t *n);
 /* The rhythm that |callback| is part of, or NULL. */
 const struct d9__rhythm *d9__rhythm_of(const struct d9__rhythm *rhythms, size_t n,
 				       const struct d9__callback *callback);
-
-#endif /* D9_ANALYZE_SHAPE_H */

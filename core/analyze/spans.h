@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Named pieces of work, entered and left any number of times (events.md 5.1). */
 
-#ifndef D9_ANALYZE_SPANS_H
-#define D9_ANALYZE_SPANS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ int d9__spans_end_of(struct d9__spans *spans, const struct d9__worker *worker, u
 
 /* The trace ends: finish what was left and not closed, count what was never left. */
 int d9__spans_finish(struct d9__spans *spans);
-
-#endif /* D9_ANALYZE_SPANS_H */

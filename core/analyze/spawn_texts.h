@@ -6,8 +6,7 @@
  * they tell is the same before and after.
  */
 
-#ifndef D9_ANALYZE_SPAWN_TEXTS_H
-#define D9_ANALYZE_SPAWN_TEXTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ int d9__spawn_texts_learn(struct d9__spawn_texts *texts, const struct d9_event *
 struct d9_text d9__spawn_texts_recorded(const struct d9__spawn_texts *texts, uint32_t segment, struct d9_text text);
 
 void d9__spawn_texts_release(struct d9__spawn_texts *texts);
-
-#endif /* D9_ANALYZE_SPAWN_TEXTS_H */

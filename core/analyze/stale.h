@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers that were armed by a clock which stood still, and ran before their time. */
 
-#ifndef D9_ANALYZE_STALE_H
-#define D9_ANALYZE_STALE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int d9__stale_armed(const struct d9__worker *worker, struct d9__task *timer, uin
 
 /* A call of |timer|, which was armed so and is due at |due_ns|, begins. */
 void d9__stale_ran(struct d9__task *timer, uint64_t due_ns);
-
-#endif /* D9_ANALYZE_STALE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that took long: where the time went, and who waited behind them. */
 
-#ifndef D9_ANALYZE_STALLS_H
-#define D9_ANALYZE_STALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ struct d9__stalls {
 
 void d9__stalls_release(struct d9__stalls *stalls);
 void d9__stalls_keep(struct d9__stalls *stalls, struct d9__stall *stall);
-
-#endif /* D9_ANALYZE_STALLS_H */

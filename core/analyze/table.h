@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Look-up by number (ids, addresses) and by text (locations, names). */
 
-#ifndef D9_ANALYZE_TABLE_H
-#define D9_ANALYZE_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ bool d9__texts_find(const struct d9__texts *texts, const char *text, size_t len,
 
 /* The number of |text|, given at its first sight.  0 or -ENOMEM. */
 int d9__texts_number(struct d9__texts *texts, const char *text, size_t len, uint32_t *number);
-
-#endif /* D9_ANALYZE_TABLE_H */

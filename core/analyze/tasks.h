@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks, which loops call: registrations by id, from spawn to end. */
 
-#ifndef D9_ANALYZE_TASKS_H
-#define D9_ANALYZE_TASKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,5 +151,3 @@ void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task);
  */
 int d9__tasks_each(const struct d9__tasks *tasks,
 		   int (*done)(void *context, struct d9__task *task), void *context);
-
-#endif /* D9_ANALYZE_TASKS_H */

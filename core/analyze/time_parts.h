@@ -24,8 +24,7 @@
  * time has the rest; no part is ever larger than what is left of the elapsed time.
  */
 
-#ifndef D9_ANALYZE_TIME_PARTS_H
-#define D9_ANALYZE_TIME_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -174,5 +173,3 @@ void d9__period_end(struct d9__period *period, struct d9__account *worker, uint6
 
 /* Forget it, with its references. */
 void d9__period_release(struct d9__period *period);
-
-#endif /* D9_ANALYZE_TIME_PARTS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The work of each worker over time: it runs callbacks, sleeps, is awake between them. */
 
-#ifndef D9_ANALYZE_TIMELINE_H
-#define D9_ANALYZE_TIMELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -253,5 +252,3 @@ void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall);
 
 struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t from_ns,
 				      uint64_t to_ns);
-
-#endif /* D9_ANALYZE_TIMELINE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whereabouts: where a thread was found that is in a call for long, in words. */
 
-#ifndef D9_ANALYZE_WHEREABOUTS_H
-#define D9_ANALYZE_WHEREABOUTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  * thread was running, and the kernel's function that it slept in.
  */
 void d9__whereabouts(const char *syscall, bool running, const char *wchan, char *buf, size_t size);
-
-#endif /* D9_ANALYZE_WHEREABOUTS_H */

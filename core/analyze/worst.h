@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The few largest of many: a bounded list, kept sorted. */
 
-#ifndef D9_ANALYZE_WORST_H
-#define D9_ANALYZE_WORST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ static inline void *d9__worst_place(void *items, size_t *n, size_t max, size_t s
 	memmove(base + (i + 1) * size, base + i * size, (*n - i - 1) * size);
 	return base + i * size;
 }
-
-#endif /* D9_ANALYZE_WORST_H */

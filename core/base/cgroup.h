@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cgroup: the process's cgroup and those around it, and the limits that they put on it. */
 
-#ifndef D9_RECORD_CGROUP_H
-#define D9_RECORD_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ uint64_t d9__cgroup_parse_memory(const char *text);
 
 /* The same, of a file cpu.max ("50000 100000"), in thousandths of a processor. */
 uint64_t d9__cgroup_parse_cpu(const char *text);
-
-#endif /* D9_RECORD_CGROUP_H */

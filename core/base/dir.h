@@ -13,8 +13,7 @@
  * Changes errno.
  */
 
-#ifndef D9_RECORD_DIR_H
-#define D9_RECORD_DIR_H
+#pragma once
 
 #include <dirent.h>
 #include <sys/types.h>
@@ -35,5 +34,3 @@ void d9__dir_of(struct d9__dir *dir, int fd);
 const char *d9__dir_next(struct d9__dir *dir);
 
 void d9__dir_close(struct d9__dir *dir);
-
-#endif /* D9_RECORD_DIR_H */

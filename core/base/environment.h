@@ -5,8 +5,7 @@
  * choose, and none of it counts: the recorder runs on its defaults.
  */
 
-#ifndef D9_RECORD_ENVIRONMENT_H
-#define D9_RECORD_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ const char *d9__environment_ours(size_t i);
  * were is still found by d9__environment_get().  Before any other thread is there.
  */
 D9_API void d9__environment_take(void);
-
-#endif /* D9_RECORD_ENVIRONMENT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Id set: numbers that were given out one after the other, so that many lie side by side. */
 
-#ifndef D9_RECORD_ID_SET_H
-#define D9_RECORD_ID_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool d9__id_set_remove(struct d9__id_set *set, uint64_t id);
 int d9__id_set_each(const struct d9__id_set *set, int (*fn)(void *arg, uint64_t id), void *arg);
 
 void d9__id_set_release(struct d9__id_set *set);
-
-#endif /* D9_RECORD_ID_SET_H */

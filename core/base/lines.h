@@ -13,8 +13,7 @@
  * Changes errno.
  */
 
-#ifndef D9_RECORD_LINES_H
-#define D9_RECORD_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ bool d9__lines_open(struct d9__lines *lines, const char *path);
 bool d9__lines_next(struct d9__lines *lines);
 
 void d9__lines_close(struct d9__lines *lines);
-
-#endif /* D9_RECORD_LINES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mapped: memory that is ours, and known as ours: see record/lock_all.h. */
 
-#ifndef D9_RECORD_MAPPED_H
-#define D9_RECORD_MAPPED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void d9__mapped_unlock(const void *memory, size_t bytes);
 /* Call |fn| for each piece that is mapped now.  Of more than D9__MAPPED_MAX the later ones are not known. */
 #define D9__MAPPED_MAX 512
 void d9__mapped_each(void (*fn)(void *arg, const void *memory, size_t bytes), void *arg);
-
-#endif /* D9_RECORD_MAPPED_H */

@@ -14,8 +14,7 @@
  * Allocates nothing.  Changes errno.
  */
 
-#ifndef D9_RECORD_MAPS_H
-#define D9_RECORD_MAPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ bool d9__maps_open(struct d9__maps *maps);
 bool d9__maps_next(struct d9__maps *maps, struct d9__mapping *out);
 
 void d9__maps_close(struct d9__maps *maps);
-
-#endif /* D9_RECORD_MAPS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory limit: how much of the memory that the process may have the ring can take without being noticed. */
 
-#ifndef D9_RECORD_MEMORY_LIMIT_H
-#define D9_RECORD_MEMORY_LIMIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct d9__memory_limit {
  * whichever is less.  Opens some files of /proc and /sys; changes errno.
  */
 struct d9__memory_limit d9__memory_limit(void);
-
-#endif /* D9_RECORD_MEMORY_LIMIT_H */

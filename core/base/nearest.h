@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nearest: which of several names somebody meant who wrote another. */
 
-#ifndef D9_RECORD_NEAREST_H
-#define D9_RECORD_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ struct d9__nearest {
 
 /* Whether |name|, which is kept, is nearer than those before. */
 void d9__nearest_try(struct d9__nearest *nearest, const char *name);
-
-#endif /* D9_RECORD_NEAREST_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: the numbers and texts that the recorder was started with. */
 
-#ifndef D9_RECORD_OPTIONS_H
-#define D9_RECORD_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ static inline const char *d9__options_text(const struct d9_options *options, enu
 {
 	return options->text[id - D9__OPTION_NUMBERS];
 }
-
-#endif /* D9_RECORD_OPTIONS_H */

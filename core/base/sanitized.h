@@ -3,8 +3,7 @@
  * Whether this is built with a sanitizer that wants what a program would not, and what it has to be told.
  */
 
-#ifndef D9_RECORD_SANITIZED_H
-#define D9_RECORD_SANITIZED_H
+#pragma once
 
 /* 0: none; 1: AddressSanitizer; 2: ThreadSanitizer. */
 #if defined(__SANITIZE_THREAD__)
@@ -34,5 +33,3 @@
 #define D9__TSAN_RELEASE(object) ((void)0)
 #define D9__TSAN_ACQUIRE(object) ((void)0)
 #endif
-
-#endif /* D9_RECORD_SANITIZED_H */

@@ -6,8 +6,7 @@
  * program's descriptors point to it, so that asking is one load, whatever the reason for "no".
  */
 
-#ifndef D9_RECORD_SPAN_FILTER_H
-#define D9_RECORD_SPAN_FILTER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ extern _Atomic(uint32_t) d9__span_epoch;
 void d9__span_filter_fork_prepare(void);
 void d9__span_filter_fork_parent(void);
 void d9__span_filter_fork_child(void);
-
-#endif /* D9_RECORD_SPAN_FILTER_H */

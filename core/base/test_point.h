@@ -4,8 +4,7 @@
  * in librecord_points.la only, which nothing that is installed links.
  */
 
-#ifndef D9_RECORD_TEST_POINT_H
-#define D9_RECORD_TEST_POINT_H
+#pragma once
 
 /* In the order in which a life passes them. */
 #define D9__TEST_POINTS_EACH(X)                                                                    \
@@ -56,5 +55,3 @@ extern void (*volatile d9__test_point_hook)(enum d9__test_point point);
 #else
 #define D9__TEST_POINT(name) ((void)0)
 #endif
-
-#endif /* D9_RECORD_TEST_POINT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thread: background threads that the recorded program does not notice. */
 
-#ifndef D9_RECORD_THREAD_H
-#define D9_RECORD_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ int d9__thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), s
  * pthread_join() returns.
  */
 void d9__thread_join(pthread_t thread, int tid);
-
-#endif /* D9_RECORD_THREAD_H */

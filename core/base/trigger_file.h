@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trigger file: a list of triggers that a text names with @FILE, in the recorder and for dial9. */
 
-#ifndef D9_RECORD_TRIGGER_FILE_H
-#define D9_RECORD_TRIGGER_FILE_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ int d9__trigger_file_read(const char *path, char **list);
 
 /* What is wrong with the file, by that -errno. */
 const char *d9__trigger_file_fault(int err);
-
-#endif /* D9_RECORD_TRIGGER_FILE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zstd with memory of ours: see format/heap.h.  NULL: there is none. */
 
-#ifndef D9_RECORD_ZSTD_HEAP_H
-#define D9_RECORD_ZSTD_HEAP_H
+#pragma once
 
 #include <zstd.h>
 
@@ -11,5 +10,3 @@ ZSTD_CCtx *d9__zstd_new_packer(void);
 
 /* ZSTD_freeDCtx() it. */
 ZSTD_DCtx *d9__zstd_new_unpacker(void);
-
-#endif /* D9_RECORD_ZSTD_HEAP_H */

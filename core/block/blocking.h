@@ -7,8 +7,7 @@
  * libraries those that are neither their wait nor their work on descriptors.
  */
 
-#ifndef D9_BLOCK_BLOCKING_H
-#define D9_BLOCK_BLOCKING_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -20,5 +19,3 @@ D9_API void d9__blocking_start(void);
 
 /* Redirect them before there is a loop, as places where the recorder may begin.  In a constructor. */
 D9_API void d9__blocking_watch(void);
-
-#endif /* D9_BLOCK_BLOCKING_H */

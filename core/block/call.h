@@ -7,8 +7,7 @@
  * Async-signal-safe, as the functions are that are wrapped.
  */
 
-#ifndef D9_BLOCK_CALL_H
-#define D9_BLOCK_CALL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -113,5 +112,3 @@ D9_API void d9__block_tell(const struct d9__blocked *blocked);
 				.ns = long_ns_,                                                    \
 			});                                                                        \
 	} while (0)
-
-#endif /* D9_BLOCK_CALL_H */

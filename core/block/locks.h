@@ -10,8 +10,7 @@
  * nobody is known.
  */
 
-#ifndef D9_BLOCK_LOCKS_H
-#define D9_BLOCK_LOCKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ extern const struct d9__got_hook d9__lock_hooks[D9__LOCK_HOOKS];
 
 /* In a forked child, whose only thread waits for nothing. */
 void d9__locks_fork_child(void);
-
-#endif /* D9_BLOCK_LOCKS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stack: of the calling thread, from the caller of a wrapper on.  By the unwind tables: no lock, async-signal-safe. */
 
-#ifndef D9_BLOCK_STACK_H
-#define D9_BLOCK_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void d9__block_stack_release(struct d9__block_stack *stack);
 
 /* In a forked child: other threads' are free. */
 void d9__block_stacks_fork_child(void);
-
-#endif /* D9_BLOCK_STACK_H */

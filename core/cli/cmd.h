@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of the program `dial9`: one cmd_NAME.c each, one row each in main.c's table. */
 
-#ifndef D9_CLI_CMD_H
-#define D9_CLI_CMD_H
+#pragma once
 
 #include "text/fail.h"
 
@@ -40,5 +39,3 @@ int d9__cmd_doctor(int argc, char **argv);
 
 /* The segment |path| with symbols, to standard output, for stages.  An exit status. */
 int d9__symbolize_to_stdout(const char *path);
-
-#endif /* D9_CLI_CMD_H */

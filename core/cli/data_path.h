@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the data files of this very program are: beside it in a build tree, or installed. */
 
-#ifndef D9_CLI_DATA_PATH_H
-#define D9_CLI_DATA_PATH_H
+#pragma once
 
 /*
  * The folder that holds viewer/ and toolkit/: of the build tree this program lies in, of the folder
@@ -10,5 +9,3 @@
  * -ENOMEM.
  */
 int d9__data_path(char **out);
-
-#endif /* D9_CLI_DATA_PATH_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dump list: the dumps below directories, by time, and how they are told. */
 
-#ifndef D9_CLI_DUMP_LIST_H
-#define D9_CLI_DUMP_LIST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ void d9__dump_list_text(struct d9__text_out *out, const struct d9__dump_list *li
 
 /* One JSON object to standard output. */
 void d9__dump_list_json(const struct d9__dump_list *list);
-
-#endif /* D9_CLI_DUMP_LIST_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dump receipt: that a shipper has stored what `dial9 dump` made. */
 
-#ifndef D9_CLI_DUMP_RECEIPT_H
-#define D9_CLI_DUMP_RECEIPT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
  * status, with one line on stderr unless that is 0.
  */
 int d9__dump_receipt(const char *path, uint64_t timeout_ns);
-
-#endif /* D9_CLI_DUMP_RECEIPT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command that the command line named, run beside the traced program: nothing of it concerns that program. */
 
-#ifndef D9_CLI_HOOK_H
-#define D9_CLI_HOOK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ enum d9__hook_state d9__hook_look(struct d9__hook *hook, int *wait_status);
 
 /* Kill it with all of its group.  d9__hook_look() tells when it has ended. */
 void d9__hook_kill(struct d9__hook *hook);
-
-#endif /* D9_CLI_HOOK_H */

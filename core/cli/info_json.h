@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 info --json`; documented in dial9-info(1). */
 
-#ifndef D9_CLI_INFO_JSON_H
-#define D9_CLI_INFO_JSON_H
+#pragma once
 
 #include <dial9/reader.h>
 
@@ -19,5 +18,3 @@ void d9__info_json(struct d9__text_out *out, const struct d9_reader *reader,
 /* "2026-11-21T09:16:36.123456789Z".  Returns |buf|. */
 #define D9__WALL_LEN 40
 const char *d9__wall_text(uint64_t wall_ns, char buf[D9__WALL_LEN]);
-
-#endif /* D9_CLI_INFO_JSON_H */

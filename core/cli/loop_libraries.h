@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop libraries that there are adapters for, as files tell them. */
 
-#ifndef D9_CLI_LOOP_LIBRARIES_H
-#define D9_CLI_LOOP_LIBRARIES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ extern const struct d9__loop_library d9__loop_libraries[D9__LOOP_LIBRARIES];
 
 /* Whether |path| is a file of the library |name|, or of a companion as libevent_openssl is. */
 bool d9__is_file_of(const char *path, const char *name);
-
-#endif /* D9_CLI_LOOP_LIBRARIES_H */

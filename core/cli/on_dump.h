@@ -6,8 +6,7 @@
  * argument, one command at a time, and one dump after the other.
  */
 
-#ifndef D9_CLI_ON_DUMP_H
-#define D9_CLI_ON_DUMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void d9__on_dump_end(struct d9__on_dump *on_dump, struct d9__on_dump_outcome *ou
 
 /* One line, if there is something to tell. */
 void d9__on_dump_tell(const struct d9__on_dump_outcome *outcome);
-
-#endif /* D9_CLI_ON_DUMP_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening an address that holds a secret in the desktop's browser. */
 
-#ifndef D9_CLI_OPEN_PAGE_H
-#define D9_CLI_OPEN_PAGE_H
+#pragma once
 
 /* A page on disk that leads to an address; all zero is none. */
 struct d9__open_page {
@@ -19,5 +18,3 @@ int d9__open_page(struct d9__open_page *page, const char *url);
 
 /* Remove the page now. */
 void d9__open_page_end(struct d9__open_page *page);
-
-#endif /* D9_CLI_OPEN_PAGE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Own path: where this very program lies, for finding what was built or installed with it. */
 
-#ifndef D9_CLI_OWN_PATH_H
-#define D9_CLI_OWN_PATH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ int d9__own_folder(char *folder, size_t size);
 
 /* "../lib/dial9" for /usr/bin and /usr/lib/dial9: an installation may have moved as a whole. */
 void d9__relative_path(const char *from, const char *to, char *out, size_t size);
-
-#endif /* D9_CLI_OWN_PATH_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pager between a command and the terminal, chosen as git does. */
 
-#ifndef D9_CLI_PAGER_H
-#define D9_CLI_PAGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -21,5 +20,3 @@ bool d9__pager_begin(struct d9__pager *pager);
 
 /* Wait until the user has read; false if the pager could not be run: then nobody has seen what was printed. */
 bool d9__pager_end(struct d9__pager *pager);
-
-#endif /* D9_CLI_PAGER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the preload library of this very program is: beside it in a build tree, or installed. */
 
-#ifndef D9_CLI_PRELOAD_PATH_H
-#define D9_CLI_PRELOAD_PATH_H
+#pragma once
 
 /*
  * Find it: $DIAL9_PRELOAD, the build tree this program lies in, the library folder that belongs
@@ -16,5 +15,3 @@ int d9__preload_path(char **out);
  * up, where it is installed.  0 or -ENOENT.
  */
 int d9__preload_memory_path(const char *preload, char **out);
-
-#endif /* D9_CLI_PRELOAD_PATH_H */

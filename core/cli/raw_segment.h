@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The unpacked bytes of one segment, as whole frames. */
 
-#ifndef D9_CLI_RAW_SEGMENT_H
-#define D9_CLI_RAW_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ int d9__raw_segment_next(struct d9__raw_segment *segment, struct d9__frame *fram
 uint64_t d9__raw_segment_stored(const struct d9__raw_segment *segment);
 
 void d9__raw_segment_release(struct d9__raw_segment *segment);
-
-#endif /* D9_CLI_RAW_SEGMENT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The terminal while a command shows a screen: keys come one by one and unseen, until it ends. */
 
-#ifndef D9_CLI_RAW_TERMINAL_H
-#define D9_CLI_RAW_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void d9__raw_terminal_end(void);
 
 /* Whether a signal or the key 'q' ended it.  Waits for |ns| otherwise, or until another key comes. */
 bool d9__raw_terminal_quits(uint64_t ns);
-
-#endif /* D9_CLI_RAW_TERMINAL_H */

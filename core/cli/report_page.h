@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 report --html`: a trace, its report and the viewer as one file. */
 
-#ifndef D9_CLI_REPORT_PAGE_H
-#define D9_CLI_REPORT_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ struct d9__report_page {
 int d9__report_page(const struct d9__report_page *page, char **paths,
 		    const struct d9_reader *reader, const struct d9__report *reports, size_t n,
 		    const struct d9__report_more *more);
-
-#endif /* D9_CLI_REPORT_PAGE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sealed segments that the operands of a command mean: in directories, alone, or listed by a dump's manifest. */
 
-#ifndef D9_CLI_SEALED_H
-#define D9_CLI_SEALED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ struct d9__sealed {
 int d9__sealed_add(struct d9__sealed *sealed, const char *command, const char *path);
 
 void d9__sealed_release(struct d9__sealed *sealed);
-
-#endif /* D9_CLI_SEALED_H */

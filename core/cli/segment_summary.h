@@ -5,8 +5,7 @@
  * of each segment, by a process of its own, and adds them up.
  */
 
-#ifndef D9_CLI_SEGMENT_SUMMARY_H
-#define D9_CLI_SEGMENT_SUMMARY_H
+#pragma once
 
 /* Print the summary of the segment |path| for |command| as one JSON object.  The exit status, after
  * a line on stderr. */
@@ -14,5 +13,3 @@ int d9__segment_summary(const char *command, const char *path);
 
 /* The same for `dial9 ship`, as d9__program_run() calls it. */
 int d9__summary_to_stdout(const char *path);
-
-#endif /* D9_CLI_SEGMENT_SUMMARY_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 serve --bucket`: what is said of the store, and the source of the server. */
 
-#ifndef D9_CLI_SERVE_BUCKET_H
-#define D9_CLI_SERVE_BUCKET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ struct d9__serve_bucket {
 
 /* 0 with |*out|, which the server takes, and |*name|; else the exit status, after a line on stderr. */
 int d9__serve_bucket_open(const struct d9__serve_bucket *bucket, struct d9__source *out, const char **name);
-
-#endif /* D9_CLI_SERVE_BUCKET_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Status log: the recorder's own log, read from a ring. */
 
-#ifndef D9_CLI_STATUS_LOG_H
-#define D9_CLI_STATUS_LOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ void d9__status_log_text(struct d9__text_out *out, const struct d9__recorder_see
 
 /* One JSON object. */
 void d9__status_log_json(struct d9__text_out *out, const struct d9__recorder_seen *recorder);
-
-#endif /* D9_CLI_STATUS_LOG_H */

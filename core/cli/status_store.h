@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 status`: of a recorder whose trace is to be stored elsewhere, what waits for a shipper. */
 
-#ifndef D9_CLI_STATUS_STORE_H
-#define D9_CLI_STATUS_STORE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ long d9__status_store_waiting(const struct d9__recorder_seen *recorder);
 
 /* "s3://BUCKET/PREFIX; 3 segments wait for a shipper: ..."; false: it is to be stored nowhere. */
 bool d9__status_store(const struct d9__recorder_seen *recorder, char text[D9__STATUS_STORE_LEN]);
-
-#endif /* D9_CLI_STATUS_STORE_H */

@@ -2,8 +2,7 @@
 /* Time bins: the longest call and the time in calls, over time, in at most D9__TIME_BINS pieces of
  * equal length. */
 
-#ifndef D9_CLI_TIME_BINS_H
-#define D9_CLI_TIME_BINS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ struct d9__time_bins {
 
 /* A call ran from |start_ns| to |end_ns|.  In any order. */
 void d9__time_bins_add(struct d9__time_bins *bins, uint64_t start_ns, uint64_t end_ns);
-
-#endif /* D9_CLI_TIME_BINS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `dial9 info` tells: gathered in one pass over a trace, in any order of events. */
 
-#ifndef D9_CLI_TRACE_FACTS_H
-#define D9_CLI_TRACE_FACTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ uint64_t d9__process_wall_start_ns(const struct d9__process *process);
 
 /* The value of |key| in the metadata, or NULL. */
 const char *d9__process_fact(const struct d9__process *process, const char *key);
-
-#endif /* D9_CLI_TRACE_FACTS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of functions in triggers: what they stand for in a program that is about to start, or runs. */
 
-#ifndef D9_CLI_TRIGGER_NAMES_H
-#define D9_CLI_TRIGGER_NAMES_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -16,5 +15,3 @@ char *d9__trigger_names_resolve(const char *texts, const char *command);
 
 /* The same for process |pid| and the libraries that it has loaded. */
 char *d9__trigger_names_resolve_in(const char *texts, pid_t pid);
-
-#endif /* D9_CLI_TRIGGER_NAMES_H */

@@ -6,8 +6,7 @@
  * thread's side ring, as samples are (drain/side_event.h).
  */
 
-#ifndef D9_RECORD_BLOCKING_EVENT_H
-#define D9_RECORD_BLOCKING_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void d9__blocking_build(struct d9__builder *b, const struct d9__side_record *rec
 
 /* Write it into |own|, the flush thread's slot. */
 void d9__blocking_emit(struct d9__slot *own, const struct d9__side_record *record);
-
-#endif /* D9_RECORD_BLOCKING_EVENT_H */

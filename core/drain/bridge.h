@@ -4,8 +4,7 @@
  * writing the missing ends and beginnings at the edges of the gap.
  */
 
-#ifndef D9_RECORD_BRIDGE_H
-#define D9_RECORD_BRIDGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ void d9__bridge_wrote_event(struct d9__bridge *bridge, const struct d9__frame *f
  */
 void d9__bridge_gap(struct d9__bridge *bridge, const struct d9__entry_state *entry,
 		    const struct d9__bridge_gap *gap, struct d9__builder *out);
-
-#endif /* D9_RECORD_BRIDGE_H */

@@ -9,8 +9,7 @@
  * program would see it.)
  */
 
-#ifndef D9_RECORD_DEAD_PEERS_H
-#define D9_RECORD_DEAD_PEERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void d9__dead_peers_prune(void);
 /* The recorder stops: what was not looked at waits for another. */
 void d9__dead_peers_end(struct d9__dead_peers *peers, struct d9__writer *writer,
 			const char *trace_dir, uint64_t now_ns);
-
-#endif /* D9_RECORD_DEAD_PEERS_H */

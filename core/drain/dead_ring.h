@@ -4,8 +4,7 @@
  * what was read and checked cannot change any more, and a file that shrinks is a short read.
  */
 
-#ifndef D9_RECORD_DEAD_RING_H
-#define D9_RECORD_DEAD_RING_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -79,5 +78,3 @@ uint8_t *d9__dead_ring_lead(const struct d9__dead_ring *ring, uint32_t *len);
 void d9__dead_ring_unlink(struct d9__dead_ring *ring);
 
 void d9__dead_ring_close(struct d9__dead_ring *ring);
-
-#endif /* D9_RECORD_DEAD_RING_H */

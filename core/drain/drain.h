@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Drain: takes batches out of the ring, in order, and gives them to the writer; accounts losses. */
 
-#ifndef D9_RECORD_DRAIN_H
-#define D9_RECORD_DRAIN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -104,5 +103,3 @@ void d9__drain_give_up(struct d9__drain *drain);
 
 /* It failed: what the writer was told since the last one is to be told again. */
 void d9__drain_failed(struct d9__drain *drain);
-
-#endif /* D9_RECORD_DRAIN_H */

@@ -4,8 +4,7 @@
  * where they are; else from the segments, which are the past.  Flush thread.
  */
 
-#ifndef D9_RECORD_DUMP_H
-#define D9_RECORD_DUMP_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -86,5 +85,3 @@ void d9__dump_end(struct d9__dump_job *job, const struct d9__dump_maker *maker);
  */
 void d9__dump_segments(struct d9__dump *dump, const struct d9__dump_maker *maker,
 		       struct d9__dump_tasks *tasks);
-
-#endif /* D9_RECORD_DUMP_H */

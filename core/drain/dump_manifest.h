@@ -5,8 +5,7 @@
  * Flush thread.
  */
 
-#ifndef D9_RECORD_DUMP_MANIFEST_H
-#define D9_RECORD_DUMP_MANIFEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ int d9__manifest_settle(struct d9__manifest *manifest, struct d9__dump *dump, co
 /* Write it.  |closed|: nothing will come to the dump any more.  0 or -errno. */
 int d9__manifest_write(const struct d9__manifest *manifest, const struct d9__dump *dump, const struct d9__writer *own,
 		       bool closed);
-
-#endif /* D9_RECORD_DUMP_MANIFEST_H */

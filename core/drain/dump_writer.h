@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dump writer: writes into the directory that a dump is asked for, beside what is there.  Flush thread. */
 
-#ifndef D9_RECORD_DUMP_WRITER_H
-#define D9_RECORD_DUMP_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ int d9__dump_writer_open_beside(struct d9__dump_writer *w, const struct d9__dump
 
 /* Seal, close, count for the recorder. */
 void d9__dump_writer_close(struct d9__dump_writer *w, const struct d9__dump_maker *maker);
-
-#endif /* D9_RECORD_DUMP_WRITER_H */

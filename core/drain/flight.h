@@ -4,8 +4,7 @@
  * be in a chunk, so that it ages, is dumped and is recovered like what the threads recorded.
  */
 
-#ifndef D9_RECORD_FLIGHT_H
-#define D9_RECORD_FLIGHT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@
  * 0: a window that begins behind it is complete.
  */
 uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64_t now_ns);
-
-#endif /* D9_RECORD_FLIGHT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Health: what the recorder tells about itself, in the ring file and once a second in the trace. */
 
-#ifndef D9_RECORD_HEALTH_H
-#define D9_RECORD_HEALTH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ void d9__health_publish(const struct d9__writer *writer, const struct d9__open_c
 /* Make |out| a batch with one RecorderHealthEvent.  Flush thread. */
 void d9__health_event(struct d9__builder *out, const struct d9__writer *writer, int state,
 		      uint64_t now_ns);
-
-#endif /* D9_RECORD_HEALTH_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lead: what a segment that is made of the ring has to begin with stands in the ring itself. */
 
-#ifndef D9_RECORD_LEAD_H
-#define D9_RECORD_LEAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ struct d9__lead {
 
 /* Write it again if something changed.  |note| is overwritten. */
 void d9__lead_refresh(struct d9__lead *lead, struct d9__builder *note);
-
-#endif /* D9_RECORD_LEAD_H */

@@ -5,8 +5,7 @@
  * time on it instead.
  */
 
-#ifndef D9_RECORD_PEERS_H
-#define D9_RECORD_PEERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ bool d9__peers_due(int dir_fd, uint64_t real_ns);
 
 /* A look took |took_ns| of a processor. */
 void d9__peers_looked(int dir_fd, uint64_t took_ns, uint64_t real_ns);
-
-#endif /* D9_RECORD_PEERS_H */

@@ -7,8 +7,7 @@
  * the flush thread comes to read it.  Flush thread.
  */
 
-#ifndef D9_RECORD_RATES_H
-#define D9_RECORD_RATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void d9__rates_look(uint64_t now_ns);
  */
 uint64_t d9__rates_second(enum d9__rate rate, uint64_t end,
 			  bool (*wanted)(const void *arg, uint32_t worker), const void *arg);
-
-#endif /* D9_RECORD_RATES_H */

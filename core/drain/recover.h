@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recover: finds what dead processes left, in /dev/shm and below a trace directory. */
 
-#ifndef D9_RECORD_RECOVER_H
-#define D9_RECORD_RECOVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ void d9__recover_end(struct d9__recover *recover);
  * |hands|, or NULL: as above.
  */
 void d9__recover_prune(const struct d9__recover_hands *hands);
-
-#endif /* D9_RECORD_RECOVER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rescue: one dead process: seal the segment it left open, write what its ring still holds. */
 
-#ifndef D9_RECORD_RESCUE_H
-#define D9_RECORD_RESCUE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ bool d9__rescue_into(const struct d9__namespace *ns, struct d9__dead_ring *ring,
 /* Begin |*out|: what is known before anything is done. */
 void d9__rescue_describe(const char *dir, const char *boot_id, const struct d9__dead_ring *ring,
 			 struct d9__recovered *out);
-
-#endif /* D9_RECORD_RESCUE_H */

@@ -8,8 +8,7 @@
  * flush thread, or recovery, makes CpuSampleEvents of it.
  */
 
-#ifndef D9_RECORD_SIDE_EVENT_H
-#define D9_RECORD_SIDE_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record);
 
 /* How many records there were of both since the last call: they are what a thread without other events is known by. */
 uint64_t d9__side_activity(void);
-
-#endif /* D9_RECORD_SIDE_EVENT_H */

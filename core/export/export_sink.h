@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where `dial9 export` writes: a file that appears when it is complete, or standard output. */
 
-#ifndef D9_CLI_EXPORT_SINK_H
-#define D9_CLI_EXPORT_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ int d9__sink_commit(struct d9__sink *sink);
 
 /* Leave no file behind.  NULL is allowed.  Frees |sink|. */
 void d9__sink_abandon(struct d9__sink *sink);
-
-#endif /* D9_CLI_EXPORT_SINK_H */

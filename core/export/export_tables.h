@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trace as tables of Parquet files, for engines: whole traces by the tables of `dial9 query`, segments by the fleet's. */
 
-#ifndef D9_CLI_EXPORT_TABLES_H
-#define D9_CLI_EXPORT_TABLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ int d9__export_folders(const char *path);
 
 /* A line on stderr, that |path| could not be written.  The exit status. */
 int d9__export_explain(const char *path, int err);
-
-#endif /* D9_CLI_EXPORT_TABLES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Long calls: when callbacks of a trace took as long as somebody asked for, or longer. */
 
-#ifndef D9_CLI_LONG_CALLS_H
-#define D9_CLI_LONG_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ int d9__long_calls_find(struct d9__long_calls *calls, uint64_t min_ns, const cha
 bool d9__long_calls_have(const struct d9__long_calls *calls, uint64_t worker, uint64_t ns);
 
 void d9__long_calls_release(struct d9__long_calls *calls);
-
-#endif /* D9_CLI_LONG_CALLS_H */

@@ -10,8 +10,7 @@
  *	d9__profile_release(&profile);
  */
 
-#ifndef D9_CLI_PROFILE_H
-#define D9_CLI_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -131,5 +130,3 @@ void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_st
 			struct d9__frames *out);
 
 void d9__profile_release(struct d9__profile *profile);
-
-#endif /* D9_CLI_PROFILE_H */

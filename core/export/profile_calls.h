@@ -4,8 +4,7 @@
  * when, for charts of time.  They nest: what lasts longer than what it is inside of ends with it.
  */
 
-#ifndef D9_CLI_PROFILE_CALLS_H
-#define D9_CLI_PROFILE_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int d9__profile_calls_take(struct d9__profile *profile, const struct d9_event *e
 int d9__profile_calls_finish(struct d9__profile *profile);
 
 void d9__profile_calls_release(struct d9__profile_calls *calls);
-
-#endif /* D9_CLI_PROFILE_CALLS_H */

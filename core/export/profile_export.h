@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profiles as files: the options that choose samples, where the file goes, and the formats. */
 
-#ifndef D9_CLI_PROFILE_EXPORT_H
-#define D9_CLI_PROFILE_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -68,5 +67,3 @@ d9__profile_writer d9__export_speedscope;
 
 /* A profile for pprof, not yet packed. */
 d9__profile_writer d9__export_pprof;
-
-#endif /* D9_CLI_PROFILE_EXPORT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of profiles: what their stacks are of, and what they are counted in. */
 
-#ifndef D9_CLI_PROFILE_KINDS_H
-#define D9_CLI_PROFILE_KINDS_H
+#pragma once
 
 enum d9__profile_kind {
 	D9__PROFILE_KIND_CPU,	  /* where threads computed */
@@ -35,5 +34,3 @@ extern const struct d9__profile_kind_facts d9__profile_kinds[];
 
 /* Of --kind off-cpu, if all its samples are of calls that blocked. */
 extern const struct d9__profile_kind_facts d9__profile_blocking;
-
-#endif /* D9_CLI_PROFILE_KINDS_H */

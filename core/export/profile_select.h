@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Of the stacks of a profile, those that were asked for, and what they count. */
 
-#ifndef D9_CLI_PROFILE_SELECT_H
-#define D9_CLI_PROFILE_SELECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ int d9__profile_select(struct d9__profile *profile, const char *command);
 
 /* Whether a call of |callback| on |worker|, or a sample inside of it, is of the callback and loop that are wanted. */
 bool d9__profile_selects(const struct d9__profile *profile, const struct d9__callback *callback, const uint64_t *worker);
-
-#endif /* D9_CLI_PROFILE_SELECT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program's spans that each thread is inside of, while events are read in order of time: for samples. */
 
-#ifndef D9_CLI_PROFILE_SPANS_H
-#define D9_CLI_PROFILE_SPANS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ bool d9__profile_spans_inside(const struct d9__profile_spans *spans, const struc
 			      const char *name);
 
 void d9__profile_spans_release(struct d9__profile_spans *spans);
-
-#endif /* D9_CLI_PROFILE_SPANS_H */

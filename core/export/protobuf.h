@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of Protocol Buffers, written field by field: numbers as varints, all else with its length before it. */
 
-#ifndef D9_CLI_PROTOBUF_H
-#define D9_CLI_PROTOBUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void d9__protobuf_put(struct d9__protobuf *outer, unsigned field, struct d9__pro
 void d9__protobuf_write(FILE *out, unsigned field, struct d9__protobuf *inner);
 
 void d9__protobuf_release(struct d9__protobuf *message);
-
-#endif /* D9_CLI_PROTOBUF_H */

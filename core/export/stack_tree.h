@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Call tree: the stacks of a profile by the names of their frames, outermost first, inlined calls as frames of their own. */
 
-#ifndef D9_CLI_STACK_TREE_H
-#define D9_CLI_STACK_TREE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ void d9__stack_tree_release(struct d9__stack_tree *tree);
 
 /* The node behind |node|, each before its children; begin with the root.  NULL at the end. */
 const struct d9__tree_node *d9__stack_tree_next(const struct d9__tree_node *node);
-
-#endif /* D9_CLI_STACK_TREE_H */

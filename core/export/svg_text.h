@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text of traces in SVG: escaped for XML, and so that a terminal obeys nothing of it (text/shown.h). */
 
-#ifndef D9_CLI_SVG_TEXT_H
-#define D9_CLI_SVG_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ void d9__svg_text(FILE *out, const char *text);
 
 /* Write |text| if it has at most |max| characters, else what fits before two dots; nothing if that says too little. */
 void d9__svg_text_fitting(FILE *out, const char *text, size_t max);
-
-#endif /* D9_CLI_SVG_TEXT_H */

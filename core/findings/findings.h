@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Findings, the faults that a trace shows: the rules as one table. */
 
-#ifndef D9_ANALYZE_FINDINGS_H
-#define D9_ANALYZE_FINDINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -350,5 +349,3 @@ void d9__check_unmatched_spans(struct d9__findings *findings);
 void d9__check_misused_spans(struct d9__findings *findings);
 void d9__check_no_wakes(struct d9__findings *findings);
 void d9__check_sample_setup(struct d9__findings *findings);
-
-#endif /* D9_ANALYZE_FINDINGS_H */

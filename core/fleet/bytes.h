@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes: a buffer that grows.  After the first failure it takes nothing more, and says so at the end. */
 
-#ifndef D9_FLEET_BYTES_H
-#define D9_FLEET_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void d9__bytes_u64(struct d9__bytes *bytes, uint64_t value);
 
 /* Seven bits a byte, the lowest first. */
 void d9__bytes_varint(struct d9__bytes *bytes, uint64_t value);
-
-#endif /* D9_FLEET_BYTES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parquet column: the values of one column in one row group, and their pages. */
 
-#ifndef D9_FLEET_PARQUET_COLUMN_H
-#define D9_FLEET_PARQUET_COLUMN_H
+#pragma once
 
 #include <zstd.h>
 
@@ -49,5 +48,3 @@ int d9__parquet_values_pack(const struct d9__parquet_values *values, ZSTD_CCtx *
 			    struct d9__parquet_chunk *chunk);
 
 void d9__parquet_chunk_release(struct d9__parquet_chunk *chunk);
-
-#endif /* D9_FLEET_PARQUET_COLUMN_H */

@@ -17,8 +17,7 @@
  * D9__PARQUET_GROUP_ROWS rows and about D9__PARQUET_GROUP_TEXT bytes of distinct texts.
  */
 
-#ifndef D9_FLEET_PARQUET_FILE_H
-#define D9_FLEET_PARQUET_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ int d9__parquet_close(struct d9__parquet *file);
 
 /* Free |file|, which is NULL or not finished. */
 void d9__parquet_abandon(struct d9__parquet *file);
-
-#endif /* D9_FLEET_PARQUET_FILE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segment place: where the rows of a segment belong among the fleet's.  A function of the segment: a repeated run overwrites. */
 
-#ifndef D9_FLEET_SEGMENT_PLACE_H
-#define D9_FLEET_SEGMENT_PLACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ struct d9__segment_place {
 
 /* "callbacks/date=2026-11-20/service=web/0931-HOST-BOOT-17.parquet".  Its length, or -ENAMETOOLONG, -EINVAL. */
 int d9__segment_place_path(const struct d9__segment_place *place, const char *table, char *out, size_t size);
-
-#endif /* D9_FLEET_SEGMENT_PLACE_H */

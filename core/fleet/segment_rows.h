@@ -12,8 +12,7 @@
  *	d9__segment_rows_release(&rows);
  */
 
-#ifndef D9_FLEET_SEGMENT_ROWS_H
-#define D9_FLEET_SEGMENT_ROWS_H
+#pragma once
 
 #include "analyze/analysis.h"
 
@@ -88,5 +87,3 @@ int d9__segment_rows_event(struct d9__segment_rows *rows, const struct d9_event 
 int d9__segment_rows_finish(struct d9__segment_rows *rows);
 
 void d9__segment_rows_release(struct d9__segment_rows *rows);
-
-#endif /* D9_FLEET_SEGMENT_ROWS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segment stacks: the stacks of a segment's samples by names, each once. */
 
-#ifndef D9_FLEET_SEGMENT_STACKS_H
-#define D9_FLEET_SEGMENT_STACKS_H
+#pragma once
 
 #include "analyze/table.h"
 #include "fleet/segment_rows.h"
@@ -30,5 +29,3 @@ struct d9__segment_stacks {
  */
 int d9__segment_stacks_make(struct d9__segment_stacks *stacks, struct d9__segment_rows *rows, struct d9__symbolizer *symbols);
 void d9__segment_stacks_release(struct d9__segment_stacks *stacks);
-
-#endif /* D9_FLEET_SEGMENT_STACKS_H */

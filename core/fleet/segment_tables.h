@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segment tables: the fleet's tables, and what a segment's rows are in them.  FLEET.md tells their columns. */
 
-#ifndef D9_FLEET_SEGMENT_TABLES_H
-#define D9_FLEET_SEGMENT_TABLES_H
+#pragma once
 
 #include "fleet/parquet_file.h"
 #include "fleet/segment_place.h"
@@ -29,5 +28,3 @@ extern const struct d9__segment_table d9__segment_tables[D9__SEGMENT_TABLES];
 /* Write all rows of |table| as a file.  0, -ENOMEM, or what |write| returned. */
 int d9__segment_table_write(const struct d9__segment_table *table, const struct d9__segment_contents *segment,
 			    d9__parquet_write *write, void *context);
-
-#endif /* D9_FLEET_SEGMENT_TABLES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thrift's compact protocol, of which Parquet's headers are: what of it a writer needs. */
 
-#ifndef D9_FLEET_THRIFT_H
-#define D9_FLEET_THRIFT_H
+#pragma once
 
 #include "fleet/bytes.h"
 
@@ -44,5 +43,3 @@ void d9__thrift_end(struct d9__thrift *thrift);
 
 /* The outermost struct ends. */
 void d9__thrift_stop(struct d9__thrift *thrift);
-
-#endif /* D9_FLEET_THRIFT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arena: memory that is given out piece by piece and taken back all at once. */
 
-#ifndef D9_FORMAT_ARENA_H
-#define D9_FORMAT_ARENA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void *d9__arena_alloc(struct d9__arena *arena, size_t len);
 void d9__arena_reset(struct d9__arena *arena);
 
 void d9__arena_release(struct d9__arena *arena);
-
-#endif /* D9_FORMAT_ARENA_H */

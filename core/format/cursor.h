@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cursor: a position in bytes that somebody else wrote; the only code that advances one. */
 
-#ifndef D9_FORMAT_CURSOR_H
-#define D9_FORMAT_CURSOR_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -112,5 +111,3 @@ int d9__cursor_varint(struct d9__cursor *cursor, uint64_t *out);
 
 /* Pass a u32 length and as many bytes. */
 bool d9__cursor_blob(struct d9__cursor *cursor, const uint8_t **out, uint32_t *len);
-
-#endif /* D9_FORMAT_CURSOR_H */

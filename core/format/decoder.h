@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decoder: bytes -> frames -> values; resumable, trusts no length. */
 
-#ifndef D9_FORMAT_DECODER_H
-#define D9_FORMAT_DECODER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -154,5 +153,3 @@ static inline void d9__times_add(struct d9__times *times, uint64_t time_ns)
  * readers that come back to it.
  */
 const struct d9_schema *d9__decoder_schema(const struct d9__decoder *decoder, uint16_t type_id);
-
-#endif /* D9_FORMAT_DECODER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Definition: an event type as a trace defines it, with a plan for passing its events quickly. */
 
-#ifndef D9_FORMAT_DEFINITION_H
-#define D9_FORMAT_DEFINITION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ const char *d9__definition_annotation(const struct d9_schema *schema, size_t i, 
 
 /* Index of the field |name|, or -1. */
 int d9__definition_find(const struct d9_schema *schema, const char *name);
-
-#endif /* D9_FORMAT_DEFINITION_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encoder: values -> frames, in a range of the caller that is known to be large enough. */
 
-#ifndef D9_FORMAT_ENCODER_H
-#define D9_FORMAT_ENCODER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ static inline uint8_t *d9__wire_put_stack_entry(uint8_t *p, uint32_t id, const u
 		p = d9__wire_put_u64(p, addrs[i]);
 	return p;
 }
-
-#endif /* D9_FORMAT_ENCODER_H */

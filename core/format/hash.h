@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hash: keys that somebody else chose, spread by a secret, so that no choice of them is a bad one. */
 
-#ifndef D9_FORMAT_HASH_H
-#define D9_FORMAT_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ static inline uint64_t d9__hash_u64(uint64_t secret, uint64_t key)
 
 /* SipHash-1-3 of |len| bytes: all bits are good. */
 uint64_t d9__hash_bytes(uint64_t secret, const void *bytes, size_t len);
-
-#endif /* D9_FORMAT_HASH_H */

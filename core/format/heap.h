@@ -9,8 +9,7 @@
  * They behave as the functions of the C library whose names they have.  d9__free() does not change errno.
  */
 
-#ifndef D9_FORMAT_HEAP_H
-#define D9_FORMAT_HEAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ char *d9__text_of(const char *format, ...) __attribute__((format(printf, 1, 2)))
 
 /* fork(): the child's heap is usable even if another thread of the parent was in it. */
 void d9__heap_fork_child(void);
-
-#endif /* D9_FORMAT_HEAP_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pool: interned byte strings by id; texts and call stacks alike. */
 
-#ifndef D9_FORMAT_POOL_H
-#define D9_FORMAT_POOL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ int d9__pool_add(struct d9__pool *pool, uint32_t id, const void *data, uint32_t 
 void d9__pool_reset(struct d9__pool *pool);
 
 void d9__pool_release(struct d9__pool *pool);
-
-#endif /* D9_FORMAT_POOL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schema: an event type as its producer declares it, and the frames that define it in a batch. */
 
-#ifndef D9_FORMAT_SCHEMA_H
-#define D9_FORMAT_SCHEMA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ size_t d9__schema_encoded_len(const struct d9__schema *schema, uint16_t type_id)
 uint8_t *d9__schema_encode(uint8_t *p, const struct d9__schema *schema, uint16_t type_id);
 
 bool d9__schema_equal(const struct d9__schema *a, const struct d9__schema *b);
-
-#endif /* D9_FORMAT_SCHEMA_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which texts may name a bucket of an object store, and the beginning of keys in it: they become parts of addresses. */
 
-#ifndef D9_FORMAT_STORE_NAME_H
-#define D9_FORMAT_STORE_NAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool d9__is_bucket_name(const char *text);
 
 /* Parts of A-Z a-z 0-9 . _ - = between single slashes, none of them "." or ".."; one may stand behind the last.  "" is none, and fine. */
 bool d9__is_key_prefix(const char *text);
-
-#endif /* D9_FORMAT_STORE_NAME_H */

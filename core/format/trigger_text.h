@@ -16,8 +16,7 @@
  * allocated; any thread.
  */
 
-#ifndef D9_FORMAT_TRIGGER_TEXT_H
-#define D9_FORMAT_TRIGGER_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ bool d9__trigger_glob(const char *glob, const char *text, size_t len);
 
 /* Whether a callback, |text|, is one of those in |resolved|. */
 bool d9__trigger_stands_for(const char *resolved, const char *text, size_t len);
-
-#endif /* D9_FORMAT_TRIGGER_TEXT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8: what texts in a trace are meant to be. */
 
-#ifndef D9_FORMAT_UTF8_H
-#define D9_FORMAT_UTF8_H
+#pragma once
 
 #include <stddef.h>
 
@@ -46,5 +45,3 @@ static inline int d9__precision(size_t len)
 {
 	return len < D9__PRECISION_MAX ? (int)len : D9__PRECISION_MAX;
 }
-
-#endif /* D9_FORMAT_UTF8_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values: the fields of one event, decoded and with their pooled parts resolved. */
 
-#ifndef D9_FORMAT_VALUES_H
-#define D9_FORMAT_VALUES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ int d9__values_quick(struct d9__values *values, const struct d9__decoder *decode
 		     struct d9__frame *frame);
 
 void d9__values_release(struct d9__values *values);
-
-#endif /* D9_FORMAT_VALUES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LEB128: unsigned integers in one to ten bytes, seven bits each, least significant first. */
 
-#ifndef D9_FORMAT_VARINT_H
-#define D9_FORMAT_VARINT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -103,5 +102,3 @@ static inline uint64_t d9__varint_get(const uint8_t **p)
 	word = (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
 	return value | word;
 }
-
-#endif /* D9_FORMAT_VARINT_H */

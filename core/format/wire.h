@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wire: the constants of TRC 1, in the order of FORMAT.md. */
 
-#ifndef D9_FORMAT_WIRE_H
-#define D9_FORMAT_WIRE_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -88,5 +87,3 @@ static inline uint64_t d9__wire_get_u64(const uint8_t *p)
 #endif
 	return v;
 }
-
-#endif /* D9_FORMAT_WIRE_H */

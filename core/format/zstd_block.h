@@ -4,8 +4,7 @@
  * keeps to itself what it made of those before.  Given one block it has nothing to keep.
  */
 
-#ifndef D9_FORMAT_ZSTD_BLOCK_H
-#define D9_FORMAT_ZSTD_BLOCK_H
+#pragma once
 
 #include <stddef.h>
 #include <zstd.h>
@@ -34,5 +33,3 @@ static inline size_t d9__zstd_block(ZSTD_DStream *zstd, size_t *hint, ZSTD_outBu
 	in->pos = piece.pos;
 	return *hint;
 }
-
-#endif /* D9_FORMAT_ZSTD_BLOCK_H */

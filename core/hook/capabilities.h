@@ -13,8 +13,7 @@
  * writes what changed, and is done at attach and once per tick of the flush thread.
  */
 
-#ifndef D9_HOOK_CAPABILITIES_H
-#define D9_HOOK_CAPABILITIES_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -117,5 +116,3 @@ D9_API void d9__capabilities_publish(struct d9__capabilities *caps);
 
 /* Publish |caps| at every tick of the flush thread from now on. */
 D9_API void d9__capabilities_follow(struct d9__capabilities *caps);
-
-#endif /* D9_HOOK_CAPABILITIES_H */

@@ -7,8 +7,7 @@
  * library and loop libraries, which the program calls itself.
  */
 
-#ifndef D9_HOOK_ELF_MODULE_H
-#define D9_HOOK_ELF_MODULE_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -77,5 +76,3 @@ static inline bool d9__elf_module_holds(const struct d9__elf_module *mod, uintpt
 
 /* Is the word at |addr| in a writable data segment, RELRO included? */
 bool d9__elf_module_is_data(const struct d9__elf_module *mod, uintptr_t addr);
-
-#endif /* D9_HOOK_ELF_MODULE_H */

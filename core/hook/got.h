@@ -12,8 +12,7 @@
  * No function here changes errno.
  */
 
-#ifndef D9_HOOK_GOT_H
-#define D9_HOOK_GOT_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -188,5 +187,3 @@ struct d9__got_word {
 };
 
 enum d9__got_verdict d9__got_judge(const struct d9__got_word *word);
-
-#endif /* D9_HOOK_GOT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One pass over all modules: what hook/got.c decides when to make. */
 
-#ifndef D9_HOOK_GOT_PASS_H
-#define D9_HOOK_GOT_PASS_H
+#pragma once
 
 #include "hook/got.h"
 
@@ -45,5 +44,3 @@ static inline void d9__got_set_real(const struct d9__got_hook *hook, void *funct
 	/* release: before a slot leads anyone to the replacement */
 	__atomic_store_n((d9__any_function *)hook->real, function, __ATOMIC_RELEASE);
 }
-
-#endif /* D9_HOOK_GOT_PASS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The modules of one loop library: where they are mapped, and its real functions. */
 
-#ifndef D9_HOOK_IMAGES_H
-#define D9_HOOK_IMAGES_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -108,5 +107,3 @@ D9_API void *d9__module_definition(const void *addr, const char *name);
  * RTLD_NEXT would give |self|.  NULL if there is none.
  */
 D9_API void *d9__module_next_definition(const void *self, const char *name);
-
-#endif /* D9_HOOK_IMAGES_H */

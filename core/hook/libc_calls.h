@@ -15,8 +15,7 @@
  * nothing later: a pass looks each name up in all tables.
  */
 
-#ifndef D9_HOOK_LIBC_CALLS_H
-#define D9_HOOK_LIBC_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -45,5 +44,3 @@ extern const char *const d9__libc_skip[];
  * own module alone.  Of a function: the program has no slots that lead to it.
  */
 bool d9__libc_is_out_of_reach(const void *address);
-
-#endif /* D9_HOOK_LIBC_CALLS_H */

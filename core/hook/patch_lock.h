@@ -7,13 +7,10 @@
  * stub pools.  Never dlopen() or dlsym() under it.
  */
 
-#ifndef D9_HOOK_PATCH_LOCK_H
-#define D9_HOOK_PATCH_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 
 void d9__patch_lock(void);
 bool d9__patch_trylock(void);
 void d9__patch_unlock(void);
-
-#endif /* D9_HOOK_PATCH_LOCK_H */

@@ -15,8 +15,7 @@
  * All reads of the object go through the kernel and cannot fault.  No errno is changed.
  */
 
-#ifndef D9_HOOK_PROBE_H
-#define D9_HOOK_PROBE_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -87,5 +86,3 @@ D9_API void d9__probe_keep_if(struct d9__probe *probe,
  * impossible (-EFAULT, -EPERM, -ENOSYS, -EINVAL bad window).
  */
 D9_API int d9__probe_result(const struct d9__probe *probe);
-
-#endif /* D9_HOOK_PROBE_H */

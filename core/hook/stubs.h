@@ -21,8 +21,7 @@
  * keep its address for ever.
  */
 
-#ifndef D9_HOOK_STUBS_H
-#define D9_HOOK_STUBS_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -168,5 +167,3 @@ void d9__stubs_unlock(void);
 		.keys = pool##_keys,                                                               \
 		.addresses = pool##_addresses,                                                     \
 	};
-
-#endif /* D9_HOOK_STUBS_H */

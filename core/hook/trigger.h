@@ -7,8 +7,7 @@
  * process without the loop library to whoever else defines the name.
  */
 
-#ifndef D9_HOOK_TRIGGER_H
-#define D9_HOOK_TRIGGER_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -52,5 +51,3 @@ struct d9__trigger {
  * not mapped, *|nobody| is set.  No errno is changed.
  */
 D9_API void *d9__trigger_target(struct d9__trigger *trigger, const void *caller, bool *nobody);
-
-#endif /* D9_HOOK_TRIGGER_H */

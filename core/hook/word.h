@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One word of a loaded module's data: can it be written, and write it. */
 
-#ifndef D9_HOOK_WORD_H
-#define D9_HOOK_WORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ enum d9__word_access d9__word_access(uintptr_t *word);
  * @return 0, -EPERM if the page is read-only and stays so
  */
 D9_API int d9__word_store(uintptr_t *word, uintptr_t value, bool may_protect);
-
-#endif /* D9_HOOK_WORD_H */

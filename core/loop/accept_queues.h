@@ -7,8 +7,7 @@
  * when queues grow: then the flush thread asks the kernel by the socket's cookie.
  */
 
-#ifndef D9_LOOP_ACCEPT_QUEUES_H
-#define D9_LOOP_ACCEPT_QUEUES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ void d9__accept_queues_tick(void);
 
 /* In a forked child: whoever was at the table may be gone. */
 void d9__accept_queues_fork_child(void);
-
-#endif /* D9_LOOP_ACCEPT_QUEUES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions on loops and tasks for our own adapters, beyond <dial9/loop.h>. */
 
-#ifndef D9_LOOP_ADAPTER_H
-#define D9_LOOP_ADAPTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ D9_API void d9__task_waits(struct d9_loop *loop, uint64_t key, int fd, const voi
 
 /* It is armed no longer. */
 D9_API void d9__task_rests(enum d9_library library, uint64_t key);
-
-#endif /* D9_LOOP_ADAPTER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Announce: what TaskSpawnEvent tells of a task; and all tasks that live, for a dump. */
 
-#ifndef D9_LOOP_ANNOUNCE_H
-#define D9_LOOP_ANNOUNCE_H
+#pragma once
 
 #include "loop/tasks.h"
 #include "ring/emit_inl.h"
@@ -67,5 +66,3 @@ bool d9__announce(struct d9__spawn_spelling *all, struct d9__slot *slot, uint64_
 
 /* Dumps ask us from now on.  Any thread. */
 void d9__announce_start(void);
-
-#endif /* D9_LOOP_ANNOUNCE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callsites: (callback, site) -> what the trace calls the tasks made there. */
 
-#ifndef D9_LOOP_CALLSITES_H
-#define D9_LOOP_CALLSITES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -62,5 +61,3 @@ uint64_t d9__callsites_overflows(void);
 
 void d9__callsites_fork_prepare(void);
 void d9__callsites_fork_parent(void);
-
-#endif /* D9_LOOP_CALLSITES_H */

@@ -8,8 +8,7 @@
  * was last known.
  */
 
-#ifndef D9_LOOP_CPU_TIME_H
-#define D9_LOOP_CPU_TIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ bool d9__cpu_time_long_poll(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t 
 
 /* Tests only: replaces the kernel; NULL restores it. */
 void d9__cpu_time_fake(bool (*read)(struct d9__cpu_reading *out), void (*usage)(struct d9__cpu_usage *out));
-
-#endif /* D9_LOOP_CPU_TIME_H */

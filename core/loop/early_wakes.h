@@ -7,8 +7,7 @@
  * void as soon as its loop waits: no loop waits while something is ready.  Owner thread only.
  */
 
-#ifndef D9_LOOP_EARLY_WAKES_H
-#define D9_LOOP_EARLY_WAKES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ static inline void d9__early_forget(struct d9__early_wakes *all, uint64_t key)
 	if (at)
 		at->ns = 0;
 }
-
-#endif /* D9_LOOP_EARLY_WAKES_H */

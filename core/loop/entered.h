@@ -6,8 +6,7 @@
  * object.  A thread's signal handlers may enter and leave spans at any moment.
  */
 
-#ifndef D9_LOOP_ENTERED_H
-#define D9_LOOP_ENTERED_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -91,5 +90,3 @@ void d9__entered_pop_call(struct d9__entered *entered, struct d9__entered_span *
 
 /* The thread's current span, 0 if there is none. */
 uint64_t d9__entered_current(const struct d9__entered *entered, const struct d9__thread *thread);
-
-#endif /* D9_LOOP_ENTERED_H */

@@ -4,8 +4,7 @@
  * closures by which libffi calls Python, or the output of a compiler.
  */
 
-#ifndef D9_LOOP_GENERATED_H
-#define D9_LOOP_GENERATED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ const char *d9__generated_by(void);
 
 void d9__generated_fork_prepare(void);
 void d9__generated_fork_parent(void);
-
-#endif /* D9_LOOP_GENERATED_H */

@@ -4,8 +4,7 @@
  * struct d9_poll than who it is.  What the task is, is for the others, and is left to them.
  */
 
-#ifndef D9_LOOP_KNOWN_H
-#define D9_LOOP_KNOWN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ D9_API bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t ident
 
 /* As d9_poll_begin(), of a poll that is hardly plain. */
 D9_API void d9__poll_begin_other(struct d9_poll *poll);
-
-#endif /* D9_LOOP_KNOWN_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Log lines of loop libraries, as events beside what the loops do. */
 
-#ifndef D9_LOOP_LOGS_H
-#define D9_LOOP_LOGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ D9_API bool d9__log_wanted(enum d9__log_level level);
  */
 D9_API void d9__log_line(enum d9_library library, enum d9__log_level level, const char *target,
 			 const char *text, size_t len);
-
-#endif /* D9_LOOP_LOGS_H */

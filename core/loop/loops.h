@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops: which loops exist, what they are called and which thread runs them. */
 
-#ifndef D9_LOOP_LOOPS_H
-#define D9_LOOP_LOOPS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ const char *d9__library_name(uint32_t library);
 void d9__loops_fork_prepare(void);
 void d9__loops_fork_parent(void);
 void d9__loops_fork_child(void);
-
-#endif /* D9_LOOP_LOOPS_H */

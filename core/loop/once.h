@@ -8,8 +8,7 @@
  * the poll is written in one go.  What is in any way unusual goes the ordinary way.
  */
 
-#ifndef D9_LOOP_ONCE_H
-#define D9_LOOP_ONCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ D9_API void d9__poll_end_once(struct d9_poll *poll);
 
 /* End the solo task of |thread| if it is |task|; |slot| NULL: unrecorded.  False: it is not. */
 bool d9__solo_end(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns, uint64_t task);
-
-#endif /* D9_LOOP_ONCE_H */

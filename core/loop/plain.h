@@ -5,8 +5,7 @@
  * without a call; whatever else a poll may be is in polls.c.
  */
 
-#ifndef D9_LOOP_PLAIN_H
-#define D9_LOOP_PLAIN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ static inline void d9__poll_pop_plain(struct d9__thread *thread, struct d9_poll 
 	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
 	poll->task_id = 0;
 }
-
-#endif /* D9_LOOP_PLAIN_H */

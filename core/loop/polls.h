@@ -8,8 +8,7 @@
  * back (resume_ns) until something happens in it: a piece without length is not written.
  */
 
-#ifndef D9_LOOP_POLLS_H
-#define D9_LOOP_POLLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -94,5 +93,3 @@ void d9__polls_thread_exit(void);
 
 /* Callbacks that an exception or a longjmp() left unfinished. */
 uint64_t d9__polls_abandoned(void);
-
-#endif /* D9_LOOP_POLLS_H */

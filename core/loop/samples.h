@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples: facts about loops taken at intervals, and what a long poll was made of. */
 
-#ifndef D9_LOOP_SAMPLES_H
-#define D9_LOOP_SAMPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ uint32_t d9__samples_global_queue(void);
 
 /* The same of the loops whose name is |wanted|: a loop without one is called as its worker. */
 uint64_t d9__samples_queue_of(bool (*wanted)(const void *arg, const char *name), const void *arg);
-
-#endif /* D9_LOOP_SAMPLES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Socket diagnostics: what the kernel tells of listening TCP sockets to whoever has no descriptor of them. */
 
-#ifndef D9_LOOP_SOCK_DIAG_H
-#define D9_LOOP_SOCK_DIAG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ int d9__sock_diag_open(void);
  * How many connections wait to be accepted, and how many may.  0; -ENOENT: the socket is closed; -errno.  Does not wait.
  */
 int d9__sock_diag_ask(int netlink, const struct d9__tcp_listener *listener, uint32_t *pending, uint32_t *limit);
-
-#endif /* D9_LOOP_SOCK_DIAG_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spin: a lock for a few instructions.  Nothing is called while one is held. */
 
-#ifndef D9_LOOP_SPIN_H
-#define D9_LOOP_SPIN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ static inline void d9__spin_unlock(struct d9__spin *spin)
 {
 	atomic_store_explicit(&spin->held, false, memory_order_release);
 }
-
-#endif /* D9_LOOP_SPIN_H */

@@ -4,8 +4,7 @@
  * and its signal handlers.  All zeros is an empty one, of which no page was touched.
  */
 
-#ifndef D9_LOOP_TASK_CACHE_H
-#define D9_LOOP_TASK_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ static inline bool d9__cached_task_is(const struct d9__cached_task *cached, uint
 	return cached->task && cached->emit.library == library &&
 	       d9__task_is(cached->task, cached->emit.id);
 }
-
-#endif /* D9_LOOP_TASK_CACHE_H */

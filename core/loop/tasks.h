@@ -7,8 +7,7 @@
  * while a chain changed is made again, in the end with the lock.  The number of entries is bounded.
  */
 
-#ifndef D9_LOOP_TASKS_H
-#define D9_LOOP_TASKS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -136,5 +135,3 @@ uint32_t d9__tasks_count(void);
 void d9__tasks_fork_prepare(void);
 void d9__tasks_fork_parent(void);
 void d9__tasks_fork_child(void);
-
-#endif /* D9_LOOP_TASKS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thread state: what this thread's loops are doing, and how much of it the trace knows. */
 
-#ifndef D9_LOOP_THREAD_STATE_H
-#define D9_LOOP_THREAD_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -186,5 +185,3 @@ void d9__thread_free(struct d9__thread *thread);
 void d9__threads_fork_prepare(void);
 void d9__threads_fork_parent(void);
 void d9__threads_fork_child(void);
-
-#endif /* D9_LOOP_THREAD_STATE_H */

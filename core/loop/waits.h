@@ -10,8 +10,7 @@
  * Only while the gate has D9__GATE_ARM; then no poll is a plain one.
  */
 
-#ifndef D9_LOOP_WAITS_H
-#define D9_LOOP_WAITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ void d9__waits_begin(struct d9__thread *thread, const struct d9__callback *frame
 
 /* Flush thread, whose slot is |own|: dump what waits since long and was not dumped yet.  For the end of a segment. */
 void d9__waits_tell(struct d9__slot *own, uint64_t now_ns);
-
-#endif /* D9_LOOP_WAITS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wakes: at most one per poll, written where its bytes are cheap: behind the Unpark if possible. */
 
-#ifndef D9_LOOP_WAKES_H
-#define D9_LOOP_WAKES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ static inline bool d9__wakes_matter(const struct d9__task *task, const struct d9
  */
 void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
 		    uint64_t ns, struct d9__wake *wake);
-
-#endif /* D9_LOOP_WAKES_H */

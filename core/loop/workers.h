@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers: threads that run loops, their ids, and the lane groups they belong to. */
 
-#ifndef D9_LOOP_WORKERS_H
-#define D9_LOOP_WORKERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void d9__workers_fork_parent(void);
 
 /* Every id is free and none was ever used: the child writes a trace of its own. */
 void d9__workers_fork_child(void);
-
-#endif /* D9_LOOP_WORKERS_H */

@@ -2,8 +2,7 @@
 /* A trace as a database that can be asked, and not changed.  Tables are filled when somebody asks
  * of them. */
 
-#ifndef D9_CLI_QUERY_H
-#define D9_CLI_QUERY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ int d9__query_shell(struct d9__query *query, struct d9__query_options *options);
 
 /* query_functions.c: percentile(VALUE, P) and the like.  0, or SQLite's error. */
 int d9__query_add_functions(sqlite3 *db);
-
-#endif /* D9_CLI_QUERY_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of one process as rows of a query's tables. */
 
-#ifndef D9_CLI_QUERY_EVENTS_H
-#define D9_CLI_QUERY_EVENTS_H
+#pragma once
 
 #include "analyze/analysis.h"
 #include "analyze/table.h"
@@ -74,5 +73,3 @@ uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_even
 /* query_spans.c */
 int d9__query_span(struct d9__query_process *process, const struct d9_event *event);
 void d9__query_spans_finish(struct d9__query_process *process);
-
-#endif /* D9_CLI_QUERY_EVENTS_H */

@@ -2,8 +2,7 @@
 /* A trace into the tables of a query: one pass, in which the analysis of dial9 report tells what
  * the calls are. */
 
-#ifndef D9_CLI_QUERY_LOAD_H
-#define D9_CLI_QUERY_LOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@
  * is on stderr, and the result is the exit status.  |*rows| receives how many rows there are.
  */
 int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows);
-
-#endif /* D9_CLI_QUERY_LOAD_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of an answer, for people and for programs. */
 
-#ifndef D9_CLI_QUERY_OUTPUT_H
-#define D9_CLI_QUERY_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ enum d9__query_format d9__query_format_find(const char *name);
 
 /* Run |stmt| to its end and write its rows.  SQLITE_DONE, or SQLite's error. */
 int d9__query_output(struct d9__text_out *out, sqlite3_stmt *stmt, enum d9__query_format format);
-
-#endif /* D9_CLI_QUERY_OUTPUT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows into the tables of a query. */
 
-#ifndef D9_CLI_QUERY_ROWS_H
-#define D9_CLI_QUERY_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ void d9__query_string(struct d9__query_row *row, const char *text);
 void d9__query_hex(struct d9__query_row *row, uint64_t n);
 
 void d9__query_row_done(struct d9__query_row *row);
-
-#endif /* D9_CLI_QUERY_ROWS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables that a trace becomes: their columns, with units, as SQLite keeps them. */
 
-#ifndef D9_CLI_QUERY_SCHEMA_H
-#define D9_CLI_QUERY_SCHEMA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ extern const struct d9__query_view d9__query_views[]; /* ends with a row without
 
 /* The table |name|, or D9__QUERY_TABLES. */
 enum d9__query_table d9__query_table_find(const char *name);
-
-#endif /* D9_CLI_QUERY_SCHEMA_H */

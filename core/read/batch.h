@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batch: the events of one batch in time order, while they are being merged. */
 
-#ifndef D9_READ_BATCH_H
-#define D9_READ_BATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ static inline int d9__batch_values(struct d9__batch *batch, struct d9__values *v
 bool d9__batch_is_whole(const struct d9__batch *batch);
 
 void d9__batch_release(struct d9__batch *batch);
-
-#endif /* D9_READ_BATCH_H */

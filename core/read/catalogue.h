@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Catalogue: the built-in events, and which schema of a trace is one of them. */
 
-#ifndef D9_READ_CATALOGUE_H
-#define D9_READ_CATALOGUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ void d9__catalogue_classify(struct d9_schema *schema);
 
 /* Name |i| of all built-in events, NULL behind the last.  Some are only how such names begin: *|prefix|. */
 const char *d9__catalogue_name(size_t i, bool *prefix);
-
-#endif /* D9_READ_CATALOGUE_H */

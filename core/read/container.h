@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Container: how a segment is packed: plain, gzip, or a row of zstd frames; told by content. */
 
-#ifndef D9_READ_CONTAINER_H
-#define D9_READ_CONTAINER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void d9__container_release(struct d9__container *container);
 
 /* "plain", "gzip" or "zstd". */
 const char *d9__container_name(enum d9__container_kind kind);
-
-#endif /* D9_READ_CONTAINER_H */

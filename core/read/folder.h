@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folder: the files of a trace directory that may be segments, in their natural order. */
 
-#ifndef D9_READ_FOLDER_H
-#define D9_READ_FOLDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ bool d9__folder_is_segment_name(const char *path);
  * 1, 0, or -errno; -ENOENT: it has no lock, as copies have none.
  */
 int d9__folder_is_held(int dir_fd);
-
-#endif /* D9_READ_FOLDER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: the bytes of one segment as they are stored: a file, or a pipe that was spooled. */
 
-#ifndef D9_READ_INPUT_H
-#define D9_READ_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ int d9__temporary_open(void);
 
 /* write(2) all of it.  0 or -errno. */
 int d9__write_all(int fd, const void *buf, size_t len);
-
-#endif /* D9_READ_INPUT_H */

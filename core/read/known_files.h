@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Known files: whether a segment is already part of the trace, by another name or the same. */
 
-#ifndef D9_READ_KNOWN_FILES_H
-#define D9_READ_KNOWN_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ struct d9__known_files {
 int d9__known_files_add(struct d9__known_files *files, const struct d9__input *input);
 
 void d9__known_files_release(struct d9__known_files *files);
-
-#endif /* D9_READ_KNOWN_FILES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Merge: many runs of events, each in order -> one time order.  No files, no events: only keys. */
 
-#ifndef D9_READ_MERGE_H
-#define D9_READ_MERGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ struct d9__index_entry {
 
 /* Sort by time, stably; fast if nearly sorted.  |scratch| has room for |n|. */
 void d9__index_sort(struct d9__index_entry *entries, size_t n, struct d9__index_entry *scratch);
-
-#endif /* D9_READ_MERGE_H */

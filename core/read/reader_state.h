@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader state: what the parts of an open trace share. */
 
-#ifndef D9_READ_READER_STATE_H
-#define D9_READ_READER_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,5 +121,3 @@ void d9__time_order_release(struct d9_reader *reader);
 /* file_order.c: the events as written.  Errors as d9_reader_next(). */
 int d9__file_order_next(struct d9_reader *reader, const struct d9_event **out);
 void d9__file_order_release(struct d9_reader *reader);
-
-#endif /* D9_READ_READER_STATE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segment reader: a stream of unpacked bytes -> its frames, through a window that moves. */
 
-#ifndef D9_READ_SEGMENT_READER_H
-#define D9_READ_SEGMENT_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ static inline uint64_t d9__segment_reader_offset(const struct d9__segment_reader
 }
 
 void d9__segment_reader_release(struct d9__segment_reader *reader);
-
-#endif /* D9_READ_SEGMENT_READER_H */

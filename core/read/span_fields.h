@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Span fields, beyond <dial9/reader.h>. */
 
-#ifndef D9_READ_SPAN_FIELDS_H
-#define D9_READ_SPAN_FIELDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@
 
 /* Spans of which nothing is known, because those that were never closed take 64 MiB. */
 uint64_t d9__span_fields_left_out(const struct d9_span_fields *fields);
-
-#endif /* D9_READ_SPAN_FIELDS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stack roles: which addresses of a stack were being executed; each of the others is the return address of a call. */
 
-#ifndef D9_READ_STACK_ROLE_H
-#define D9_READ_STACK_ROLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ static inline bool d9__address_is_executing(const uint64_t *addresses, size_t i)
 {
 	return !i || (d9__address_is_kernel(addresses[i - 1]) && !d9__address_is_kernel(addresses[i]));
 }
-
-#endif /* D9_READ_STACK_ROLE_H */

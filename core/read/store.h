@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Store: the unpacked bytes of a segment, at any offset, for the second pass. */
 
-#ifndef D9_READ_STORE_H
-#define D9_READ_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ const uint8_t *d9__store_bytes(const struct d9__store *store, uint64_t offset, u
 ssize_t d9__store_read_at(struct d9__store *store, uint64_t offset, void *buf, size_t len);
 
 void d9__store_close(struct d9__store *store);
-
-#endif /* D9_READ_STORE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trace segment: one segment of an open trace, and what is known about it. */
 
-#ifndef D9_READ_TRACE_SEGMENT_H
-#define D9_READ_TRACE_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ void d9__trace_segment_release(struct d9__trace_segment *segment);
 
 /* A source for a segment reader; |container| is its context. */
 struct d9__source d9__container_source(struct d9__container *container);
-
-#endif /* D9_READ_TRACE_SEGMENT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments: the program's values, checked against a table of fields and encoded. */
 
-#ifndef D9_RECORD_ARGUMENTS_H
-#define D9_RECORD_ARGUMENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct d9_arg d9__arg_cut(const struct d9_arg *arg, size_t max);
 
 /* The handle of |arg|, a text or a name.  A text is interned: takes a mutex. */
 uint32_t d9__arg_name(const struct d9_arg *arg);
-
-#endif /* D9_RECORD_ARGUMENTS_H */

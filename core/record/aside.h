@@ -8,8 +8,7 @@
  * as if it were the same.
  */
 
-#ifndef D9_RECORD_ASIDE_H
-#define D9_RECORD_ASIDE_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -47,5 +46,3 @@ int d9__aside_return(pthread_t *thread);
  * Keeps errno; makes some system calls.
  */
 bool d9__aside_in_handler(void);
-
-#endif /* D9_RECORD_ASIDE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dump requests: from d9_dump() on any thread to the flush thread, and back. */
 
-#ifndef D9_RECORD_DUMP_REQUEST_H
-#define D9_RECORD_DUMP_REQUEST_H
+#pragma once
 
 #include "drain/dump.h"
 
@@ -20,5 +19,3 @@ void d9__dump_requests_clear(void);
 
 /* In a forked child: what waits is the parent's. */
 void d9__dump_requests_fork_child(void);
-
-#endif /* D9_RECORD_DUMP_REQUEST_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts: what the trace's metadata says of the process and of how it is recorded. */
 
-#ifndef D9_RECORD_FACTS_H
-#define D9_RECORD_FACTS_H
+#pragma once
 
 #include "base/options.h"
 
@@ -14,5 +13,3 @@ void d9__facts_set(const struct d9_options *options, const char *boot_id);
  * trace, and how many raw clones the process made.  Flush thread, at a tick.
  */
 void d9__facts_refresh(void);
-
-#endif /* D9_RECORD_FACTS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flush: the background thread that empties the ring. */
 
-#ifndef D9_RECORD_FLUSH_H
-#define D9_RECORD_FLUSH_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -75,5 +74,3 @@ void d9__flush_rouse(void);
 
 /* In a forked child: there is no thread; the parent's descriptors, if shared, are closed. */
 void d9__flush_fork_child(void);
-
-#endif /* D9_RECORD_FLUSH_H */

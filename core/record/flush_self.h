@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the flush thread knows, and what it can do: for flush.c, whose it is, and requests.c.  Flush thread only. */
 
-#ifndef D9_RECORD_FLUSH_SELF_H
-#define D9_RECORD_FLUSH_SELF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ int d9__flush_announce(struct d9__dump_tasks *tasks, uint64_t ns, uint64_t now_n
 
 /* Before a burst finds no chunk. */
 void d9__flush_grow_ring(uint64_t now_ns);
-
-#endif /* D9_RECORD_FLUSH_SELF_H */

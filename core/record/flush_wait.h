@@ -8,8 +8,7 @@
  *	d9__flush_wait(seen, ns);
  */
 
-#ifndef D9_RECORD_FLUSH_WAIT_H
-#define D9_RECORD_FLUSH_WAIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void d9__flush_wake_once(void);
 
 /* In a forked child: no thread waits. */
 void d9__flush_wait_fork_child(void);
-
-#endif /* D9_RECORD_FLUSH_WAIT_H */

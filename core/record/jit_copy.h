@@ -5,8 +5,7 @@
  * a copy of it beside the segments, under the same name, where readers look for it.
  */
 
-#ifndef D9_RECORD_JIT_COPY_H
-#define D9_RECORD_JIT_COPY_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,5 +25,3 @@ struct d9__jit_copy {
  * next call to go on with.
  */
 void d9__jit_copy_refresh(struct d9__jit_copy *copy, int dir_fd);
-
-#endif /* D9_RECORD_JIT_COPY_H */

@@ -7,8 +7,7 @@
  * system call, as under strict seccomp; the flush thread looks for that.
  */
 
-#ifndef D9_RECORD_KEEPER_H
-#define D9_RECORD_KEEPER_H
+#pragma once
 
 /* A recorder runs, and its lock is not held: begin if the main thread has left. */
 void d9__keeper_start(void);
@@ -18,5 +17,3 @@ void d9__keeper_look(void);
 
 /* In a forked child: its main thread is the caller. */
 void d9__keeper_fork_child(void);
-
-#endif /* D9_RECORD_KEEPER_H */

@@ -5,8 +5,7 @@
  * those that `where` names: their sum.  Flush thread.
  */
 
-#ifndef D9_RECORD_LEVELS_H
-#define D9_RECORD_LEVELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void d9__levels_provide(d9__queue_fn queue, d9__worker_name_fn worker_name);
  */
 bool d9__level_look(struct d9__level *level, const struct d9__trigger *trigger, uint64_t now_ns,
 		    uint64_t *value);
-
-#endif /* D9_RECORD_LEVELS_H */

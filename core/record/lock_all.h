@@ -6,8 +6,7 @@
  * the ring's, our tables', those that malloc() keeps free for the recorder's thread.  None of them has to be in memory.
  */
 
-#ifndef D9_RECORD_LOCK_ALL_H
-#define D9_RECORD_LOCK_ALL_H
+#pragma once
 
 #include <dial9/export.h>
 
@@ -16,5 +15,3 @@
  * mapping, if that is within the limit.  As mlockall() returns; errno likewise.
  */
 D9_API int d9__lock_all(int flags, int (*real)(int flags));
-
-#endif /* D9_RECORD_LOCK_ALL_H */

@@ -16,8 +16,7 @@
  * well sleep in that loop's wait, so nobody asks the kernel about it; everything else is the same.
  */
 
-#ifndef D9_RECORD_OPEN_CALLS_H
-#define D9_RECORD_OPEN_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ void d9__open_calls_tell(struct d9__open_calls *calls, struct d9__slot *own, uin
 void d9__open_calls_publish(const struct d9__open_calls *calls, struct d9__ring_health *health);
 
 void d9__open_calls_release(struct d9__open_calls *calls);
-
-#endif /* D9_RECORD_OPEN_CALLS_H */

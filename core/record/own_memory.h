@@ -5,8 +5,7 @@
  * What a file has no more ends the program by SIGBUS when it is touched.  The kernel, asked for a copy of it, says so.
  */
 
-#ifndef D9_RECORD_OWN_MEMORY_H
-#define D9_RECORD_OWN_MEMORY_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ struct d9__own_headers {
 
 /* |info| with a copy of its headers; NULL: they cannot be read. */
 const struct dl_phdr_info *d9__own_headers_read(struct d9__own_headers *copy, const struct dl_phdr_info *info);
-
-#endif /* D9_RECORD_OWN_MEMORY_H */

@@ -7,8 +7,7 @@
  * A loop that wakes from a long sleep ends a long one of the flush thread: what it calls now may be what hangs.
  */
 
-#ifndef D9_RECORD_PACE_H
-#define D9_RECORD_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void d9__pace_open_call(struct d9__pace *pace, uint64_t quiet_ns);
 
 /* After a look that |worked|, or found nothing to do: |period_ns|.  Segments live |rotation_ns|. */
 void d9__pace_choose(struct d9__pace *pace, uint64_t now_ns, bool worked, uint64_t rotation_ns);
-
-#endif /* D9_RECORD_PACE_H */

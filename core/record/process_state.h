@@ -4,8 +4,7 @@
  * it (its cgroup's throttling, time stolen by the host, waits for a CPU), as ProcessStateEvent.
  */
 
-#ifndef D9_RECORD_PROCESS_STATE_H
-#define D9_RECORD_PROCESS_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void d9__process_state_write(struct d9__process_state *state, struct d9__slot *o
 
 /* Throttling as the text of a cpu.stat has it, of either version of cgroups, added to |out|.  False: none is there. */
 bool d9__process_state_parse_cgroup(const char *text, struct d9__process_figures *out);
-
-#endif /* D9_RECORD_PROCESS_STATE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recorder: the one of this process, for the other folders and for our adapters. */
 
-#ifndef D9_RECORD_RECORDER_H
-#define D9_RECORD_RECORDER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -115,5 +114,3 @@ void d9__recorder_resume(void);
  * handlers that are installed later take theirs earlier.
  */
 void d9__recorder_hold_over_forks(void);
-
-#endif /* D9_RECORD_RECORDER_H */

@@ -5,8 +5,7 @@
  * thread only.
  */
 
-#ifndef D9_RECORD_REQUESTS_H
-#define D9_RECORD_REQUESTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void d9__requests_serve_dumps(void);
 void d9__requests_look_at_triggers(uint64_t now_ns);
 void d9__requests_settle_triggers(void);
 void d9__requests_end_triggers(uint64_t now_ns);
-
-#endif /* D9_RECORD_REQUESTS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling: what the recorder was asked to sample, for core/sample/, which does it. */
 
-#ifndef D9_RECORD_SAMPLING_H
-#define D9_RECORD_SAMPLING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ struct d9__slot_stack {
 };
 
 extern struct d9__slot_stack d9__slot_stacks[];
-
-#endif /* D9_RECORD_SAMPLING_H */

@@ -16,8 +16,7 @@
  * preload library notices the call that makes one.
  */
 
-#ifndef D9_RECORD_SANDBOX_H
-#define D9_RECORD_SANDBOX_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ D9_API void d9__sandbox_enter(bool all);
 
 /* The filter of the latest d9__sandbox_enter() was refused: recording goes on, unless a thread had one before. */
 D9_API void d9__sandbox_refused(void);
-
-#endif /* D9_RECORD_SANDBOX_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Source: something the flush thread asks at intervals. */
 
-#ifndef D9_RECORD_SOURCE_H
-#define D9_RECORD_SOURCE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ void d9__sources_end(struct d9__slot *slot, uint64_t now_ns);
 
 /* Flush thread. */
 void d9__ticks_run(void);
-
-#endif /* D9_RECORD_SOURCE_H */

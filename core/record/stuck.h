@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stuck: where a thread of this process is now, as the kernel tells without stopping it. */
 
-#ifndef D9_RECORD_STUCK_H
-#define D9_RECORD_STUCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ int d9__stuck_look(int task_fd, uint32_t tid, struct d9__stuck *out);
 
 /* What |line|, the text of /proc/PID/syscall, says.  False: it is not such a text. */
 bool d9__stuck_parse(const char *line, struct d9__stuck *out);
-
-#endif /* D9_RECORD_STUCK_H */

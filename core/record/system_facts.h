@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* System facts: on what machine and within which limits the process runs, as metadata "system.*". */
 
-#ifndef D9_RECORD_SYSTEM_FACTS_H
-#define D9_RECORD_SYSTEM_FACTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ void d9__system_facts_tell(void);
 
 /* The name of the processor in |text|, the beginning of a /proc/cpuinfo, in |out|; "" if it has none. */
 void d9__system_facts_model(const char *text, char *out, size_t size);
-
-#endif /* D9_RECORD_SYSTEM_FACTS_H */

@@ -7,8 +7,7 @@
  * that began a dump join it.
  */
 
-#ifndef D9_RECORD_TRIGGERS_H
-#define D9_RECORD_TRIGGERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -91,5 +90,3 @@ void d9__triggers_end(const struct d9__dump_maker *maker, uint64_t now_ns);
 
 /* In a forked child: what is being dumped is the parent's. */
 void d9__triggers_fork_child(void);
-
-#endif /* D9_RECORD_TRIGGERS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Usage: what the process has used of processors, memory and disks, at intervals. */
 
-#ifndef D9_RECORD_USAGE_H
-#define D9_RECORD_USAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ bool d9__usage_is_on(void);
 
 /* Flush thread, into its own slot: one sample now, if any are wanted. */
 void d9__usage_sample(struct d9__slot *slot, uint64_t now_ns);
-
-#endif /* D9_RECORD_USAGE_H */

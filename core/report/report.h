@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The diagnosis of a trace, as text for people and as JSON for programs. */
 
-#ifndef D9_ANALYZE_REPORT_H
-#define D9_ANALYZE_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,5 +115,3 @@ struct d9__report_style {
 /* As d9__report_json(). */
 int d9__report_text(const struct d9__report *reports, size_t n,
 		    const struct d9__report_style *style, FILE *out);
-
-#endif /* D9_ANALYZE_REPORT_H */

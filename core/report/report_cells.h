@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Report cells: functions with which the sections of the text report put cells, rows and lines into their tables. */
 
-#ifndef D9_ANALYZE_REPORT_CELLS_H
-#define D9_ANALYZE_REPORT_CELLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool d9__section_records(const struct d9__section *c, const char *key);
 void d9__section_waits(struct d9__section *c);
 void d9__section_timers(struct d9__section *c);
 void d9__section_samples(struct d9__section *c);
-
-#endif /* D9_ANALYZE_REPORT_CELLS_H */

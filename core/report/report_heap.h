@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations in reports. */
 
-#ifndef D9_ANALYZE_REPORT_HEAP_H
-#define D9_ANALYZE_REPORT_HEAP_H
+#pragma once
 
 #include "analyze/analysis.h"
 #include "text/json.h"
@@ -13,5 +12,3 @@ void d9__report_heap(const struct d9__analysis *analysis, size_t rows, struct d9
 
 /* "memory": the same for programs, all sites; null where nothing was sampled.  0 or -ENOMEM. */
 int d9__json_heap(struct d9__json *json, const struct d9__analysis *analysis);
-
-#endif /* D9_ANALYZE_REPORT_HEAP_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Idle tasks in reports: the stacks that armed them. */
 
-#ifndef D9_ANALYZE_REPORT_IDLE_H
-#define D9_ANALYZE_REPORT_IDLE_H
+#pragma once
 
 #include "analyze/idle.h"
 #include "text/json.h"
@@ -13,5 +12,3 @@ void d9__report_idle(const struct d9__idle *idle, size_t rows, struct d9__page *
 
 /* "idle": the same for programs.  0 or -ENOMEM. */
 int d9__json_idle(struct d9__json *json, const struct d9__idle *idle);
-
-#endif /* D9_ANALYZE_REPORT_IDLE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of the JSON report, of one process each. */
 
-#ifndef D9_ANALYZE_REPORT_JSON_H
-#define D9_ANALYZE_REPORT_JSON_H
+#pragma once
 
 #include "report/report.h"
 #include "text/json.h"
@@ -55,5 +54,3 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report);
 
 /* "blocking_calls" and "locks".  0 or -ENOMEM. */
 int d9__json_blocked(struct d9__json *json, const struct d9__analysis *a);
-
-#endif /* D9_ANALYZE_REPORT_JSON_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations that the files of the text report share. */
 
-#ifndef D9_ANALYZE_REPORT_PARTS_H
-#define D9_ANALYZE_REPORT_PARTS_H
+#pragma once
 
 #include "report/report.h"
 #include "text/page.h"
@@ -50,5 +49,3 @@ void d9__report_fired(const struct d9__report_all *all);
 
 /* Print the findings with their advice, on a screen of style->lines lines. */
 void d9__report_first(const struct d9__report_all *all);
-
-#endif /* D9_ANALYZE_REPORT_PARTS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of the text report. */
 
-#ifndef D9_ANALYZE_REPORT_SECTIONS_H
-#define D9_ANALYZE_REPORT_SECTIONS_H
+#pragma once
 
 #include "report/report.h"
 #include "text/page.h"
@@ -10,5 +9,3 @@
 /* Everything after the findings. */
 void d9__report_sections(const struct d9__report *report, const struct d9__report_style *style,
 			 struct d9__page *page);
-
-#endif /* D9_ANALYZE_REPORT_SECTIONS_H */

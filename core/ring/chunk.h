@@ -11,8 +11,7 @@
  * Producers are the slots' owners.  The consumer is the flush thread, alone.
  */
 
-#ifndef D9_RECORD_CHUNK_H
-#define D9_RECORD_CHUNK_H
+#pragma once
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -175,5 +174,3 @@ uint32_t d9__queue_pop(struct d9__queue *queue, uint32_t *chunk); /* the oldest;
 /* The one with the least number: free chunks are taken again while they are in the cache. */
 bool d9__queue_pop_any(struct d9__queue *queue, uint32_t *chunk);
 uint32_t d9__queue_count(const struct d9__queue *queue);
-
-#endif /* D9_RECORD_CHUNK_H */

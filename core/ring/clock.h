@@ -8,8 +8,7 @@
  * backwards - leads to the slow half, which copies the newest conversion or anchors by itself.
  */
 
-#ifndef D9_RECORD_CLOCK_H
-#define D9_RECORD_CLOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -137,5 +136,3 @@ void d9__clock_slot_init(struct d9__slot *slot);
  * d9__clock_start().
  */
 void d9__clock_fake(uint64_t (*ticks)(void), uint64_t (*mono)(void));
-
-#endif /* D9_RECORD_CLOCK_H */

@@ -6,8 +6,7 @@
  * that programs do not expect to get.
  */
 
-#ifndef D9_RECORD_DESCRIPTORS_H
-#define D9_RECORD_DESCRIPTORS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -48,5 +47,3 @@ void d9__descriptors_expect_none(void);
  * had open came along too.
  */
 bool d9__descriptors_fork_child(void);
-
-#endif /* D9_RECORD_DESCRIPTORS_H */

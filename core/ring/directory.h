@@ -11,8 +11,7 @@
  * "Ours" is the effective user's.
  */
 
-#ifndef D9_RECORD_DIRECTORY_H
-#define D9_RECORD_DIRECTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -36,5 +35,3 @@ int d9__directory_enter(int at, const char *name, unsigned flags);
 
 /* Whether a directory of this |st| is as |flags| say, for the effective user. */
 bool d9__directory_is_fit(const struct stat *st, unsigned flags);
-
-#endif /* D9_RECORD_DIRECTORY_H */

@@ -9,8 +9,7 @@
  * counted; wakes, terminates and generic events go to the side ring.
  */
 
-#ifndef D9_RECORD_EMIT_INL_H
-#define D9_RECORD_EMIT_INL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -438,5 +437,3 @@ static inline void d9__emit_wake(struct d9__slot *slot, uint64_t ns, uint64_t wa
 	p = d9__emit_head(slot, D9__EVENT_WAKE, ns);
 	d9__emit_leave(slot, d9__emit_wake_fields(p, waker, woken, target_worker, reason));
 }
-
-#endif /* D9_RECORD_EMIT_INL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Event types: what the recorder itself writes as one table, and the program's own types. */
 
-#ifndef D9_RECORD_EVENT_TYPES_H
-#define D9_RECORD_EVENT_TYPES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ const uint8_t *d9__preamble(size_t *len);
 void d9__event_types_fork_prepare(void);
 void d9__event_types_fork_parent(void);
 void d9__event_types_fork_child(void);
-
-#endif /* D9_RECORD_EVENT_TYPES_H */

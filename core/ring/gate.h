@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gate: one word that says which groups of events are recorded now. */
 
-#ifndef D9_RECORD_GATE_H
-#define D9_RECORD_GATE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -83,5 +82,3 @@ bool d9__gate_disown(void);
 
 /* Record exactly the groups in |bits| from now on.  No effect before d9__gate_init(). */
 void d9__gate_set(uint32_t bits);
-
-#endif /* D9_RECORD_GATE_H */

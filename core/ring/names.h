@@ -7,8 +7,7 @@
  * nothing is cleared when the chunk changes.
  */
 
-#ifndef D9_RECORD_NAMES_H
-#define D9_RECORD_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ static inline uint16_t *d9__name_table_types(uint32_t *table)
 {
 	return (uint16_t *)(table + D9__NAMES_MAX);
 }
-
-#endif /* D9_RECORD_NAMES_H */

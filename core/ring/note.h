@@ -10,8 +10,7 @@
  * The same text again within a minute is counted beside its line, and not written.
  */
 
-#ifndef D9_RECORD_NOTE_H
-#define D9_RECORD_NOTE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -82,5 +81,3 @@ int d9__notes_next(const struct d9__notes *copy, uint32_t *at, struct d9__note_l
 
 /* "error", "warning", "info". */
 const char *d9__note_level(enum d9_log_level level);
-
-#endif /* D9_RECORD_NOTE_H */

@@ -20,8 +20,7 @@
  * somebody else's ring checks every number.
  */
 
-#ifndef D9_RECORD_RING_FILE_H
-#define D9_RECORD_RING_FILE_H
+#pragma once
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -370,5 +369,3 @@ uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, 
 
 /* |events| of |loss| are told in the file: the hull starts anew.  Flush thread only. */
 void d9__loss_noted(struct d9__loss *loss, uint64_t events);
-
-#endif /* D9_RECORD_RING_FILE_H */

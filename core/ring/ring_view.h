@@ -4,8 +4,7 @@
  * a file which is cut short under us is an error and not a signal.  Uses no state of this process.
  */
 
-#ifndef D9_RECORD_RING_VIEW_H
-#define D9_RECORD_RING_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *l
 
 /* One line for an error of the functions above: "not a ring", or strerror(3). */
 const char *d9__ring_view_strerror(int err);
-
-#endif /* D9_RECORD_RING_VIEW_H */

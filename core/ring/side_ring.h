@@ -8,8 +8,7 @@
  * complete, and clears what it took.
  */
 
-#ifndef D9_RECORD_SIDE_RING_H
-#define D9_RECORD_SIDE_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ int d9__side_take(uint32_t slot, struct d9__side_record *record);
 
 /* The same from a copy of the chunk that held a side ring, which nobody else sees. */
 int d9__side_take_from(uint8_t *chunk, struct d9__side_record *record);
-
-#endif /* D9_RECORD_SIDE_RING_H */

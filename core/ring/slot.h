@@ -4,8 +4,7 @@
  * the clock's conversion, what the worker was last seen doing.  Outlives the thread that uses it.
  */
 
-#ifndef D9_RECORD_SLOT_H
-#define D9_RECORD_SLOT_H
+#pragma once
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -229,5 +228,3 @@ unsigned d9__slot_seal_idle(uint32_t wanted_free);
 
 /* Ring was forgotten in a child: this thread has no slot, no pthread key value, no side ring. */
 void d9__slot_forget_in_child(void);
-
-#endif /* D9_RECORD_SLOT_H */

@@ -30,8 +30,7 @@
  * they are inside.
  */
 
-#ifndef D9_SAMPLE_ALLOC_H
-#define D9_SAMPLE_ALLOC_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -122,5 +121,3 @@ void d9__alloc_hold_over_forks(void);
 
 /* From now on recorders sample as d9__sampling says, or tell why not.  Idempotent. */
 void d9__alloc_start(void);
-
-#endif /* D9_SAMPLE_ALLOC_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Alloc gap: how many bytes to let pass before the next allocation is sampled. */
 
-#ifndef D9_SAMPLE_ALLOC_GAP_H
-#define D9_SAMPLE_ALLOC_GAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ static inline uint64_t d9__alloc_random(uint64_t *state)
  * never.  For a |rate| of 1 the gap is 0: everything is sampled.
  */
 uint64_t d9__alloc_gap(uint64_t *state, uint64_t rate);
-
-#endif /* D9_SAMPLE_ALLOC_GAP_H */

@@ -8,8 +8,7 @@
  * There is room for 65,536, in 64 parts of 1,024; where a part is full, its oldest makes room.
  */
 
-#ifndef D9_SAMPLE_ALLOC_LIVE_H
-#define D9_SAMPLE_ALLOC_LIVE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -70,5 +69,3 @@ bool d9__live_take(uint64_t address, struct d9__alloc_block *out, bool may_wait)
 
 /* In a forked child: what the parent sampled is not in this process's trace.  The only thread. */
 void d9__live_forget_in_child(void);
-
-#endif /* D9_SAMPLE_ALLOC_LIVE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CFI: programs of call frame instructions, run into unwind rows. */
 
-#ifndef D9_SAMPLE_CFI_H
-#define D9_SAMPLE_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ static inline bool d9__cfi_uleb(struct d9__cursor *cursor, uint64_t *out)
 	}
 	return d9__cursor_varint(cursor, out) == 1;
 }
-
-#endif /* D9_SAMPLE_CFI_H */

@@ -8,8 +8,7 @@
  * Which signal that is, and what becomes of it when the program wants it, cpu_signal.h has.
  */
 
-#ifndef D9_SAMPLE_CPU_SAMPLER_H
-#define D9_SAMPLE_CPU_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ void d9__cpu_sampler_bar(bool barred);
  * thread may have begun to sample it between the two.
  */
 void d9__cpu_sampler_blocked(void);
-
-#endif /* D9_SAMPLE_CPU_SAMPLER_H */

@@ -7,8 +7,7 @@
  * that only asks finds what it had set.  Where they are not seen it is SIGURG: a late one is ignored by default.
  */
 
-#ifndef D9_SAMPLE_CPU_SIGNAL_H
-#define D9_SAMPLE_CPU_SIGNAL_H
+#pragma once
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -73,5 +72,3 @@ static inline bool d9__cpu_signal_is_sample(const siginfo_t *info)
 {
 	return info->si_code == SI_TIMER && ((uint32_t)info->si_value.sival_int & 0xffff0000u) == D9__CPU_SIGNAL_MAGIC;
 }
-
-#endif /* D9_SAMPLE_CPU_SIGNAL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPU timer: a signal to one thread, each time that thread has used so much CPU time. */
 
-#ifndef D9_SAMPLE_CPU_TIMER_H
-#define D9_SAMPLE_CPU_TIMER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool d9__cpu_timer_is_blocked(uint32_t tid, int signal);
 
 /* The CPU time that |tid| has used so far; 0: the thread is gone. */
 uint64_t d9__cpu_timer_used_ns(uint32_t tid);
-
-#endif /* D9_SAMPLE_CPU_TIMER_H */

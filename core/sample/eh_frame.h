@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The section .eh_frame of a module, compiled into unwind rows. */
 
-#ifndef D9_SAMPLE_EH_FRAME_H
-#define D9_SAMPLE_EH_FRAME_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ size_t d9__eh_frame_length(const uint8_t *bytes, size_t len);
 
 /* The header of a module (.eh_frame_hdr, of which |len| bytes are at |address|): where .eh_frame is; 0: unknown. */
 uint64_t d9__eh_frame_find(const uint8_t *header, size_t len, uint64_t address);
-
-#endif /* D9_SAMPLE_EH_FRAME_H */

@@ -9,8 +9,7 @@
  * Flush thread only, but for d9__kallsyms_find().
  */
 
-#ifndef D9_SAMPLE_KERNEL_NAMES_H
-#define D9_SAMPLE_KERNEL_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ struct d9__kernel_symbol {
  * or -errno of read(2).
  */
 int d9__kallsyms_find(int fd, const uint64_t *addresses, size_t n, struct d9__kernel_symbol *out);
-
-#endif /* D9_SAMPLE_KERNEL_NAMES_H */

@@ -4,8 +4,7 @@
  * unmapped.
  */
 
-#ifndef D9_SAMPLE_MODULE_FRAMES_H
-#define D9_SAMPLE_MODULE_FRAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, v
 void d9__frames_drop_copy(struct d9__module_frames *module);
 
 void d9__frames_list_release(struct d9__frames_list *list);
-
-#endif /* D9_SAMPLE_MODULE_FRAMES_H */

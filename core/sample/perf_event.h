@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Perf event: the kernel writes samples of stacks into a ring, for a processor or a thread. */
 
-#ifndef D9_SAMPLE_PERF_EVENT_H
-#define D9_SAMPLE_PERF_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ uint64_t d9__perf_drain(struct d9__perf_event *event, void (*fn)(void *arg, stru
  * denied at kernel.perf_event_paranoid=2; it takes 0, or CAP_PERFMON".
  */
 void d9__perf_explain(char reason[D9__PERF_REASON_LEN], const struct d9__perf_want *want, int err);
-
-#endif /* D9_SAMPLE_PERF_EVENT_H */

@@ -13,8 +13,7 @@
  *	... tell the kernel ring.tail ...
  */
 
-#ifndef D9_SAMPLE_PERF_RECORDS_H
-#define D9_SAMPLE_PERF_RECORDS_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -72,5 +71,3 @@ struct d9__perf_ring {
  * crosses the ring's end.  What has no sense empties the ring: where the next record begins nobody knows then.
  */
 bool d9__perf_next(struct d9__perf_ring *ring, uint8_t *scratch, struct d9__perf_record *out);
-
-#endif /* D9_SAMPLE_PERF_RECORDS_H */

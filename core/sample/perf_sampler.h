@@ -7,8 +7,7 @@
  * microsecond more.  Nothing runs in the threads themselves.  Flush thread only.
  */
 
-#ifndef D9_SAMPLE_PERF_SAMPLER_H
-#define D9_SAMPLE_PERF_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void d9__perf_sampler_end(struct d9__slot *own, uint64_t now_ns);
 
 /* In a forked child: what is open is the parent's, and its rings are not mapped. */
 void d9__perf_sampler_forget(void);
-
-#endif /* D9_SAMPLE_PERF_SAMPLER_H */

@@ -10,8 +10,7 @@
  * Stacks are kept for ever, each different one once; when there is no room for another, calls go without.
  */
 
-#ifndef D9_SAMPLE_PLACE_STACKS_H
-#define D9_SAMPLE_PLACE_STACKS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -124,5 +123,3 @@ uint64_t d9__place_misses(void);
 
 /* In a forked child: the thread that was taking a stack may be gone. */
 void d9__place_stacks_fork_child(void);
-
-#endif /* D9_SAMPLE_PLACE_STACKS_H */

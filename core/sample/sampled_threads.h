@@ -9,8 +9,7 @@
  * Everything here is the flush thread's.
  */
 
-#ifndef D9_SAMPLE_SAMPLED_THREADS_H
-#define D9_SAMPLE_SAMPLED_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ uint32_t d9__sampled_find(uint32_t tid);
 
 /* Threads for which there was no room, at the latest walk. */
 uint32_t d9__sampled_left_out(void);
-
-#endif /* D9_SAMPLE_SAMPLED_THREADS_H */

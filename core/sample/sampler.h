@@ -7,12 +7,9 @@
  * source.cpu, source.offcpu, source.kernel_names; "on", or "off: " and why.
  */
 
-#ifndef D9_SAMPLE_SAMPLER_H
-#define D9_SAMPLE_SAMPLER_H
+#pragma once
 
 #include <dial9/export.h>
 
 /* From now on recorders sample as d9__sampling says.  Idempotent. */
 D9_API void d9__sampler_start(void);
-
-#endif /* D9_SAMPLE_SAMPLER_H */

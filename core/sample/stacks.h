@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks: those that the program has registered, <dial9/stack.h>, for walks to look up. */
 
-#ifndef D9_SAMPLE_STACKS_H
-#define D9_SAMPLE_STACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ bool d9__stacks_find(uintptr_t sp, uintptr_t *low, uintptr_t *high);
 
 void d9__stacks_fork_prepare(void);
 void d9__stacks_fork_parent(void);
-
-#endif /* D9_SAMPLE_STACKS_H */

@@ -6,8 +6,7 @@
  * (sched.switch_duty), and readers scale by it.  Flush thread only.
  */
 
-#ifndef D9_SAMPLE_SWITCH_SLICES_H
-#define D9_SAMPLE_SWITCH_SLICES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void d9__switch_slices_end(struct d9__slot *own, uint64_t now_ns);
 
 /* The next slice is the first, of another recorder.  In a forked child: see d9__perf_sampler_forget(). */
 void d9__switch_slices_forget(void);
-
-#endif /* D9_SAMPLE_SWITCH_SLICES_H */

@@ -19,8 +19,7 @@
  *	unwound = d9__unwind(thread, &registers, pcs, D9__UNWIND_MAX);
  */
 
-#ifndef D9_SAMPLE_UNWIND_H
-#define D9_SAMPLE_UNWIND_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -109,5 +108,3 @@ struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const str
  * means may be told.  0 while there are no tables.
  */
 D9_API uint32_t d9__unwind_code(const uint64_t *pcs, uint32_t n);
-
-#endif /* D9_SAMPLE_UNWIND_H */

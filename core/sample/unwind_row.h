@@ -7,8 +7,7 @@
  * (the canonical frame address: the stack pointer of the caller, right after the call returns).
  */
 
-#ifndef D9_SAMPLE_UNWIND_ROW_H
-#define D9_SAMPLE_UNWIND_ROW_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ struct d9__unwind_row {
 	int32_t cfa_offset;
 };
 static_assert(sizeof(struct d9__unwind_row) == 12, "a row is 12 bytes: large modules have a million of them");
-
-#endif /* D9_SAMPLE_UNWIND_ROW_H */

@@ -15,8 +15,7 @@
  * is the limit.  On machines other than x86-64 there are no rows.
  */
 
-#ifndef D9_SAMPLE_UNWIND_TABLE_H
-#define D9_SAMPLE_UNWIND_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ uint64_t d9__unwind_table_number(const struct d9__unwind_table *table);
  * The flush thread is asked to make them, or to look for the memory.  Async-signal-safe.
  */
 bool d9__unwind_table_find(const struct d9__unwind_table *table, uintptr_t pc, const struct d9__unwind_row **row);
-
-#endif /* D9_SAMPLE_UNWIND_TABLE_H */

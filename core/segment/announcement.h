@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Announcement: that tasks and spans exist, which began elsewhere. */
 
-#ifndef D9_RECORD_ANNOUNCEMENT_H
-#define D9_RECORD_ANNOUNCEMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, 
 /* The same of spans that are open: a SpanOpenEvent for each. */
 int d9__announcement_spans(const struct d9__living_span *spans, size_t n, uint64_t ns,
 			   struct d9__writer *writer);
-
-#endif /* D9_RECORD_ANNOUNCEMENT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builder: a batch that the flush thread makes itself, in memory of its own. */
 
-#ifndef D9_RECORD_BUILDER_H
-#define D9_RECORD_BUILDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ uint32_t d9__builder_name(struct d9__builder *b, const char *text);
 
 /* The same of a call stack; equal ones near each other have one id. */
 uint32_t d9__builder_stack(struct d9__builder *b, const uint64_t *addresses, uint32_t n);
-
-#endif /* D9_RECORD_BUILDER_H */

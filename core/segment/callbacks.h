@@ -4,8 +4,7 @@
  * It exists only if the program registered any.
  */
 
-#ifndef D9_RECORD_CALLBACKS_H
-#define D9_RECORD_CALLBACKS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ bool d9__callbacks_inside(void);
 
 /* In a forked child: there is no thread, and what waited is the parent's. */
 void d9__callbacks_fork_child(void);
-
-#endif /* D9_RECORD_CALLBACKS_H */

@@ -4,8 +4,7 @@
  * announced at its own beginning.  Flush thread, unless a function says otherwise.
  */
 
-#ifndef D9_RECORD_DUMP_TASKS_H
-#define D9_RECORD_DUMP_TASKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ int d9__dump_tasks_announce(struct d9__dump_tasks *tasks, struct d9__writer *wri
 			    uint64_t now_ns);
 
 void d9__dump_tasks_release(struct d9__dump_tasks *tasks);
-
-#endif /* D9_RECORD_DUMP_TASKS_H */

@@ -4,8 +4,7 @@
  * directory: it asks another one, at the end of a socket, which opens for it what a recovery needs and nothing else.
  */
 
-#ifndef D9_RECORD_FILES_H
-#define D9_RECORD_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void d9__files_ask(int socket);
  * |*created| (0 at first) is ours from call to call.
  */
 int d9__files_answer(int socket, int dir_fd, uint64_t *created);
-
-#endif /* D9_RECORD_FILES_H */

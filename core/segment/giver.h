@@ -8,8 +8,7 @@
  * stand in DIAL9_GIVER, which only the programs that are recorded have.
  */
 
-#ifndef D9_RECORD_GIVER_H
-#define D9_RECORD_GIVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ socklen_t d9__giver_address(const char *giver, struct sockaddr_un *out);
  * becomes this user's.  0 or -errno: then |ns| is as it was.  Blocks for two seconds at most.
  */
 int d9__giver_ask(const char *giver, struct d9__namespace *ns, const char *trace_dir, uint64_t clock);
-
-#endif /* D9_RECORD_GIVER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gunzip: reads back what gzip.c wrote, as far as it got before its process was killed. */
 
-#ifndef D9_RECORD_GUNZIP_H
-#define D9_RECORD_GUNZIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ typedef bool (*d9__gunzip_fn)(void *arg, const uint8_t *data, size_t len);
 
 /* Unpack the file and keep nothing of it.  0, also at damage, or -ENOMEM. */
 int d9__gunzip_each(int fd, uint64_t size, d9__gunzip_fn fn, void *arg);
-
-#endif /* D9_RECORD_GUNZIP_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gzip: a small deflate writer, so that libz stays out of the recorded program. */
 
-#ifndef D9_RECORD_GZIP_H
-#define D9_RECORD_GZIP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void d9__gzip_rewind(struct d9__gzip *gz, uint32_t crc, uint32_t total);
 
 /* CRC-32 of |len| bytes behind data whose CRC-32 is |crc| (0 at first). */
 uint32_t d9__crc32(uint32_t crc, const uint8_t *data, size_t len);
-
-#endif /* D9_RECORD_GZIP_H */

@@ -6,8 +6,7 @@
  * Flush thread only, unless a function says otherwise.
  */
 
-#ifndef D9_RECORD_LIVING_H
-#define D9_RECORD_LIVING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void d9__living_list(struct d9__living *living, uint64_t file_bytes);
 int d9__living_tell(struct d9__living *living, struct d9__writer *w);
 
 void d9__living_release(struct d9__living *living);
-
-#endif /* D9_RECORD_LIVING_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metadata: facts about the process and the segment, as key and value. */
 
-#ifndef D9_RECORD_METADATA_H
-#define D9_RECORD_METADATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void d9__metadata_facts(char *buf, size_t size);
 /* The atfork handler's three. */
 void d9__metadata_fork_prepare(void);
 void d9__metadata_fork_done(void);
-
-#endif /* D9_RECORD_METADATA_H */

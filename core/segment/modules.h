@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: what is mapped where, with build-ids; for names of addresses, now and afterwards. */
 
-#ifndef D9_RECORD_MODULES_H
-#define D9_RECORD_MODULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ D9_API int d9__module_name_of(const void *addr, char *buf, size_t len);
 
 /* Free everything; for tests. */
 void d9__modules_release(void);
-
-#endif /* D9_RECORD_MODULES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Namespace: the directory of this process below the trace directory, and those of dead peers. */
 
-#ifndef D9_RECORD_NAMESPACE_H
-#define D9_RECORD_NAMESPACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,5 +113,3 @@ void d9__namespace_evict_manifest(struct d9__namespace *ns, uint32_t peer, const
  * if it was gone already, or -errno.
  */
 int d9__namespace_evict(struct d9__namespace *ns, const struct d9__family *family);
-
-#endif /* D9_RECORD_NAMESPACE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Note event: lines of the recorder's log as events of the trace. */
 
-#ifndef D9_RECORD_NOTE_EVENT_H
-#define D9_RECORD_NOTE_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void d9__note_events_told(struct d9__note_teller *teller);
 /* Append to |out| the lines of |copy| that are neither below |from| nor before |from_ns|. */
 void d9__note_events_of(const struct d9__notes *copy, uint32_t from, uint64_t from_ns,
 			struct d9__builder *out);
-
-#endif /* D9_RECORD_NOTE_EVENT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packer: batches -> the bytes of a segment file; zstd frames, one gzip member, or as they are. */
 
-#ifndef D9_RECORD_PACKER_H
-#define D9_RECORD_PACKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ int d9__packer_end(struct d9__packer *packer);
 
 /* ".bin", ".bin.zst", ".bin.gz" */
 const char *d9__packer_suffix(enum d9_compress kind);
-
-#endif /* D9_RECORD_PACKER_H */

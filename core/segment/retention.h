@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Retention: when to seal a segment, which to delete, which number comes next.  No side effects. */
 
-#ifndef D9_RECORD_RETENTION_H
-#define D9_RECORD_RETENTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ enum d9__artefact {
 
 /* What a file called |name| is in a directory of segments; |index| is set for segments. */
 enum d9__artefact d9__artefact_of(const char *name, uint64_t *index);
-
-#endif /* D9_RECORD_RETENTION_H */

@@ -5,8 +5,7 @@
  * half.  No side effects.
  */
 
-#ifndef D9_RECORD_ROOM_H
-#define D9_RECORD_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void d9__room_failed(struct d9__room *room);
 /* It did for want of room.  The family that may go, which is not |spared|; false: none may. */
 bool d9__room_victim(struct d9__room *room, const struct d9__retention *ret, uint64_t spared,
 		     d9__room_linked_fn is_linked, void *arg, struct d9__family *victim);
-
-#endif /* D9_RECORD_ROOM_H */

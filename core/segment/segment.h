@@ -4,8 +4,7 @@
  * memory.
  */
 
-#ifndef D9_RECORD_SEGMENT_H
-#define D9_RECORD_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ void d9__segment_cut(struct d9__segment *seg, bool *kept);
 int d9__segment_finish(struct d9__segment *seg, int dir_fd, bool *kept);
 
 void d9__segment_release(struct d9__segment *seg);
-
-#endif /* D9_RECORD_SEGMENT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segment scan: the batches of one of our own sealed segments, one after the other.  Flush thread. */
 
-#ifndef D9_RECORD_SEGMENT_SCAN_H
-#define D9_RECORD_SEGMENT_SCAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ struct d9__segment_scan {
 
 /* Show all batches of the segment |fd|, which is left open.  0, -ENOMEM; -EBADMSG where it is damaged. */
 int d9__segment_scan(const struct d9__segment_scan *scan, int fd, enum d9_compress kind);
-
-#endif /* D9_RECORD_SEGMENT_SCAN_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segment tail: what a killed process left at the end of its newest segment, and how to seal that. */
 
-#ifndef D9_RECORD_SEGMENT_TAIL_H
-#define D9_RECORD_SEGMENT_TAIL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ int d9__segment_tail_seal(const struct d9__segment_tail *tail, int fd,
 			  const struct d9__builder *last);
 
 void d9__segment_tail_release(struct d9__segment_tail *tail);
-
-#endif /* D9_RECORD_SEGMENT_TAIL_H */

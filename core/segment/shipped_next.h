@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef D9_RECORD_SHIPPED_NEXT_H
-#define D9_RECORD_SHIPPED_NEXT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
  * (ship/shipped.h); 0: none has.  Under the number of one that was sent another would take its place in the store.
  */
 uint64_t d9__shipped_next(int dir_fd);
-
-#endif /* D9_RECORD_SHIPPED_NEXT_H */

@@ -4,8 +4,7 @@
  * continue a batch whose beginning was written, and to learn in which state it leaves a worker.
  */
 
-#ifndef D9_RECORD_WALK_H
-#define D9_RECORD_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ int d9__continuation(struct d9__walker *walker, const uint8_t *batch, uint32_t t
 
 /* Decode a varint whose end is known to exist. */
 uint64_t d9__walk_varint(const uint8_t **p);
-
-#endif /* D9_RECORD_WALK_H */

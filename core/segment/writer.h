@@ -5,8 +5,7 @@
  * survives every error of the file system.
  */
 
-#ifndef D9_RECORD_WRITER_H
-#define D9_RECORD_WRITER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -169,5 +168,3 @@ void d9__writer_close(struct d9__writer *w, uint64_t now_ns);
 
 /* What is true now, into |counters|. */
 void d9__writer_publish(struct d9__writer *w);
-
-#endif /* D9_RECORD_WRITER_H */

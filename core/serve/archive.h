@@ -5,8 +5,7 @@
  * the budget's memory (analyze/budget.h) and added up for whoever asks.
  */
 
-#ifndef D9_SERVE_ARCHIVE_H
-#define D9_SERVE_ARCHIVE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ char *d9__archive_stacks(struct d9__archive *archive, const struct d9__archive_s
 
 /* Ends what is still being read. */
 void d9__archive_free(struct d9__archive *archive);
-
-#endif /* D9_SERVE_ARCHIVE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations that the files of the archive share. */
 
-#ifndef D9_SERVE_ARCHIVE_PARTS_H
-#define D9_SERVE_ARCHIVE_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -94,5 +93,3 @@ int d9__archived_listed(const struct d9__archive_entry *entry, struct d9__archiv
 void d9__archived_free(struct d9__archived *said);
 
 bool d9__archive_is_wanted(const struct d9__archive_scope *scope, const struct d9__archived *said);
-
-#endif /* D9_SERVE_ARCHIVE_PARTS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Assets: the viewer's own files, read once at the start, so that no request ever opens one. */
 
-#ifndef D9_SERVE_ASSETS_H
-#define D9_SERVE_ASSETS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ int d9__assets_load(struct d9__assets *assets, const char *dir);
 const struct d9__asset *d9__assets_find(const struct d9__assets *assets, const char *name);
 
 void d9__assets_release(struct d9__assets *assets);
-
-#endif /* D9_SERVE_ASSETS_H */

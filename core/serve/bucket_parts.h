@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations that the files of the bucket's source share. */
 
-#ifndef D9_SERVE_BUCKET_PARTS_H
-#define D9_SERVE_BUCKET_PARTS_H
+#pragma once
 
 #include "analyze/table.h"
 #include "serve/fetched.h"
@@ -215,5 +214,3 @@ void d9__bucket_end_fetches(struct d9__bucket_source *source);
 bool d9__bucket_dump_step(struct d9__bucket_source *source, const char *id);
 bool d9__bucket_is_of_dump(void *context, const char *id, const char *name);
 void d9__bucket_free_dumps(struct d9__bucket_source *source);
-
-#endif /* D9_SERVE_BUCKET_PARTS_H */

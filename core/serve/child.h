@@ -4,8 +4,7 @@
  * that process, and the loop never waits for it.
  */
 
-#ifndef D9_SERVE_CHILD_H
-#define D9_SERVE_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ int d9__child_start(struct event_base *base, const char *const *argv,
 
 /* Kill it; |done| is not called. */
 void d9__child_free(struct d9__child *child);
-
-#endif /* D9_SERVE_CHILD_H */

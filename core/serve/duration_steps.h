@@ -2,8 +2,7 @@
 /* Duration steps: how long calls took, in four classes for each power of two, as summaries of
  * segments tell it. */
 
-#ifndef D9_SERVE_DURATION_STEPS_H
-#define D9_SERVE_DURATION_STEPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ static inline uint64_t d9__duration_at(unsigned step, unsigned eighths)
 
 	return power < 3 ? (sum << power) / 8 : sum << (power - 3);
 }
-
-#endif /* D9_SERVE_DURATION_STEPS_H */

@@ -4,8 +4,7 @@
  * the place of, so that nobody else chooses them; of those that were used longest ago some go when there is too much.
  */
 
-#ifndef D9_SERVE_FETCHED_H
-#define D9_SERVE_FETCHED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ int d9__fetched_keep(struct d9__fetched *fetched, const char *unfinished, const 
 void d9__fetched_drop(struct d9__fetched *fetched, const char *unfinished);
 
 void d9__fetched_free(struct d9__fetched *fetched);
-
-#endif /* D9_SERVE_FETCHED_H */

@@ -5,8 +5,7 @@
  * know it.
  */
 
-#ifndef D9_SERVE_GUARD_H
-#define D9_SERVE_GUARD_H
+#pragma once
 
 struct event_base;
 struct evhttp;
@@ -20,5 +19,3 @@ struct d9__guard *d9__guard_new(struct event_base *base, struct evhttp *http);
 void d9__guard_admit(struct d9__guard *guard, struct evhttp_request *request);
 
 void d9__guard_free(struct d9__guard *guard);
-
-#endif /* D9_SERVE_GUARD_H */

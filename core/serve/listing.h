@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listing: the segments of a source that the server gives away, and nothing else. */
 
-#ifndef D9_SERVE_LISTING_H
-#define D9_SERVE_LISTING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ size_t d9__listing_folder(const char *name);
 bool d9__listing_is_many(const struct d9__listing *listing);
 
 void d9__listing_release(struct d9__listing *listing);
-
-#endif /* D9_SERVE_LISTING_H */

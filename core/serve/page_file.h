@@ -5,8 +5,7 @@
  * SHA-256; what a trace says is in it as base64, or as JSON in which no '<' can occur.
  */
 
-#ifndef D9_SERVE_PAGE_FILE_H
-#define D9_SERVE_PAGE_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ uint64_t d9__page_file_bytes(const struct d9__assets *assets, const struct d9__p
  * and begin imports and exports at the start of a line: tests/toolkit holds them to it.
  */
 int d9__page_join(const struct d9__assets *assets, const char *name, char **out, size_t *len);
-
-#endif /* D9_SERVE_PAGE_FILE_H */

@@ -2,8 +2,7 @@
 /* Reply: what every answer of the server says of itself, so that a browser keeps other pages away
  * from it. */
 
-#ifndef D9_SERVE_REPLY_H
-#define D9_SERVE_REPLY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void d9__reply_text(struct evhttp_request *request, int code, const char *text);
 /* The viewer as one file without a trace, as text: the reader's page puts what it has cut out of
  * one into it. */
 void d9__reply_page(struct evhttp_request *request, const struct d9__assets *assets);
-
-#endif /* D9_SERVE_REPLY_H */

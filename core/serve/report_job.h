@@ -2,8 +2,7 @@
 /* Report job: `dial9 report --json` of what is served or of some of it.  What several clients want
  * is computed once. */
 
-#ifndef D9_SERVE_REPORT_JOB_H
-#define D9_SERVE_REPORT_JOB_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ int d9__report_job_ask(struct d9__report_job *job, char *const *paths, uint64_t 
 
 /* Ends a process that is still at it; who waits for it is answered that there is no report. */
 void d9__report_job_free(struct d9__report_job *job);
-
-#endif /* D9_SERVE_REPORT_JOB_H */

@@ -2,8 +2,7 @@
 /* Server: the viewer, the segments of one trace or bucket and their report, over HTTP, for this machine
  * alone unless it is told otherwise. */
 
-#ifndef D9_SERVE_SERVER_H
-#define D9_SERVE_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ const char *d9__server_url(const struct d9__server *server);
 int d9__server_run(struct d9__server *server);
 
 void d9__server_free(struct d9__server *server);
-
-#endif /* D9_SERVE_SERVER_H */

@@ -5,8 +5,7 @@
  * away, what it holds is looked for and fetched by a process of its own, and who asked is told.
  */
 
-#ifndef D9_SERVE_SOURCE_H
-#define D9_SERVE_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ struct d9__bucket_options;
  */
 int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, int folder, const char *folder_path,
 		      struct d9__source *out, const char **name, char *why, size_t why_size);
-
-#endif /* D9_SERVE_SOURCE_H */

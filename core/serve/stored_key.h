@@ -9,8 +9,7 @@
  *	dumps/ID.json                                  the manifest of a dump
  */
 
-#ifndef D9_SERVE_STORED_KEY_H
-#define D9_SERVE_STORED_KEY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ bool d9__stored_part(const char *text, size_t len, char out[D9__STORED_PART]);
 
 /* "2026-11-29" at the beginning of |text|, in seconds since 1970; false: there is none. */
 bool d9__stored_date(const char *text, int64_t *out);
-
-#endif /* D9_SERVE_STORED_KEY_H */

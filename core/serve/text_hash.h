@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text hash: FNV-1a, for tables whose users compare the texts as well. */
 
-#ifndef D9_SERVE_TEXT_HASH_H
-#define D9_SERVE_TEXT_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ static inline uint64_t d9__hash_text(const char *text)
 		hash = d9__hash_bytes(hash, text, 1);
 	return hash;
 }
-
-#endif /* D9_SERVE_TEXT_HASH_H */

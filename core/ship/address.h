@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Address: where a bucket is, and whether one may talk to it. */
 
-#ifndef D9_SHIP_ADDRESS_H
-#define D9_SHIP_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool d9__address_is_loopback(const char *host);
 
 /* Letters, digits, "-"; at most 63. */
 bool d9__address_is_region(const char *region);
-
-#endif /* D9_SHIP_ADDRESS_H */

@@ -4,8 +4,7 @@
  * hosts come back at once; then one request, and any that succeeds closes it.  No clock of its own.
  */
 
-#ifndef D9_SHIP_BREAKER_H
-#define D9_SHIP_BREAKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void d9__breaker_succeed(struct d9__breaker *breaker);
 
 /* How many requests may be under way at |now_ns|: 0, 1, or |all|. */
 unsigned d9__breaker_allows(const struct d9__breaker *breaker, uint64_t now_ns, unsigned all);
-
-#endif /* D9_SHIP_BREAKER_H */

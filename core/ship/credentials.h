@@ -5,8 +5,7 @@
  * (IMDSv2).
  */
 
-#ifndef D9_SHIP_CREDENTIALS_H
-#define D9_SHIP_CREDENTIALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, c
 
 /* Seconds since 1970 of 2026-11-29T00:44:55Z; 0: that is no such time. */
 int64_t d9__credentials_epoch(const char *text);
-
-#endif /* D9_SHIP_CREDENTIALS_H */

@@ -4,8 +4,7 @@
  * in two looks with a while between them is dead.
  */
 
-#ifndef D9_SHIP_DEAD_H
-#define D9_SHIP_DEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ size_t d9__ship_dead_make_room(struct d9__ship_dead *dead, const struct d9__ship
 void d9__ship_dead_remove_empty(struct d9__ship_dead *dead, const struct d9__ship_tree *tree);
 
 void d9__ship_dead_release(struct d9__ship_dead *dead);
-
-#endif /* D9_SHIP_DEAD_H */

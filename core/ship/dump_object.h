@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dump object: the manifest of a dump as it goes to the store, after its segments. */
 
-#ifndef D9_SHIP_DUMP_OBJECT_H
-#define D9_SHIP_DUMP_OBJECT_H
+#pragma once
 
 #include "analyze/kept_dump.h"
 
@@ -14,5 +13,3 @@ int d9__dump_object_make(const char *dir, const struct d9__kept_dump *dump, char
 
 /* It is stored: the manifest in |dir| is called dump.ID.done from now on.  0 or -errno. */
 int d9__dump_object_done(const char *dir, const char *id);
-
-#endif /* D9_SHIP_DUMP_OBJECT_H */

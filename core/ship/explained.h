@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Explained: the names of what would leave with segments: types of events and their fields, metadata, pairs beside objects. */
 
-#ifndef D9_SHIP_EXPLAINED_H
-#define D9_SHIP_EXPLAINED_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ int d9__explained_add(struct d9__explained *explained, int fd, const struct d9__
 void d9__explained_print(const struct d9__explained *explained, FILE *out);
 
 void d9__explained_release(struct d9__explained *explained);
-
-#endif /* D9_SHIP_EXPLAINED_H */

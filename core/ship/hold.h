@@ -5,8 +5,7 @@
  * (segment/namespace.h).
  */
 
-#ifndef D9_SHIP_HOLD_H
-#define D9_SHIP_HOLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void d9__ship_hold_take(struct d9__ship_hold *hold, const struct d9__ship_tree *
 void d9__ship_hold_touch(struct d9__ship_hold *hold, uint64_t now_ns);
 
 void d9__ship_hold_release(struct d9__ship_hold *hold);
-
-#endif /* D9_SHIP_HOLD_H */

@@ -14,8 +14,7 @@
  * A segment that comes later makes a bigger marker: of several of one hour and process the one with most segments counts.
  */
 
-#ifndef D9_SHIP_HOUR_H
-#define D9_SHIP_HOUR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ int d9__hour_told(int dir, const struct d9__hour_marker *marker);
 
 /* Remove those in |dir| that were told, and have not changed in the two days before |now_s|: nothing more is waited for. */
 void d9__hour_forget(int dir, uint64_t now_s);
-
-#endif /* D9_SHIP_HOUR_H */

@@ -4,8 +4,7 @@
  * several: in parts, or again after something was put right.
  */
 
-#ifndef D9_SHIP_JOB_H
-#define D9_SHIP_JOB_H
+#pragma once
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ int d9__parts_ask(struct d9__session *session, struct d9__job *job);
 bool d9__parts_advance(struct d9__job *job, const char **code);
 /* The headers of an upload besides the sums, at |headers|: their number. */
 size_t d9__job_headers(struct d9__session *session, struct d9__job *job, struct d9__sigv4_pair *headers);
-
-#endif /* D9_SHIP_JOB_H */

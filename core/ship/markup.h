@@ -4,8 +4,7 @@
  * its name, in bytes that somebody else wrote, and never reads outside of them.
  */
 
-#ifndef D9_SHIP_MARKUP_H
-#define D9_SHIP_MARKUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool d9__markup_text(struct d9__markup in, char *out, size_t size);
 
 /* The text with %XX and "+" replaced, in place; false: a wrong or a zero byte. */
 bool d9__markup_url_decode(char *text);
-
-#endif /* D9_SHIP_MARKUP_H */

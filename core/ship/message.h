@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Message: one JSON object a datagram, perhaps with a descriptor, between dial9 and dial9-store. */
 
-#ifndef D9_SHIP_MESSAGE_H
-#define D9_SHIP_MESSAGE_H
+#pragma once
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ uint64_t d9__message_number(struct json_object *object, const char *name);
 /* Nothing is added to NULL: whoever made it looks at it later. */
 void d9__message_add_text(struct json_object *object, const char *name, const char *text); /* NULL: not */
 void d9__message_add_number(struct json_object *object, const char *name, uint64_t number); /* 0: not */
-
-#endif /* D9_SHIP_MESSAGE_H */

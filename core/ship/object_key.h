@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Object key: under which name a segment or a dump's manifest lies in the store.  A function of the segment. */
 
-#ifndef D9_SHIP_OBJECT_KEY_H
-#define D9_SHIP_OBJECT_KEY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ int d9__object_key_write(const struct d9__object_key *key, char *out, size_t siz
 
 /* The key of the manifest of the dump |id|, likewise. */
 int d9__object_key_dump(const char *prefix, const char *id, char *out, size_t size);
-
-#endif /* D9_SHIP_OBJECT_KEY_H */

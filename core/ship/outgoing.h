@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outgoing: a claimed segment on its way: what its stages made of it, its key, what is said beside it. */
 
-#ifndef D9_SHIP_OUTGOING_H
-#define D9_SHIP_OUTGOING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 void d9__outgoing_let_go(struct d9__outgoing *out);
 
 void d9__outgoing_release(struct d9__outgoing *out);
-
-#endif /* D9_SHIP_OUTGOING_H */

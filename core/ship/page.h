@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Page: what a LIST answered, read from bytes that somebody else wrote. */
 
-#ifndef D9_SHIP_PAGE_H
-#define D9_SHIP_PAGE_H
+#pragma once
 
 #include <json-c/json.h>
 #include <stddef.h>
@@ -10,5 +9,3 @@
 /* {"keys":[[KEY,SIZE,MODIFIED]...],"prefixes":[...],"more":TEXT}, owned; NULL: it is no such page, has
  * a key that no store could have, or out of memory. */
 struct json_object *d9__page_parse(const char *text, size_t len);
-
-#endif /* D9_SHIP_PAGE_H */

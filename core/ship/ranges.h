@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges: a set of numbers of segments, as the recorder, keys and lists write it: "41-57,60". */
 
-#ifndef D9_SHIP_RANGES_H
-#define D9_SHIP_RANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ uint64_t d9__ranges_count(const struct d9__ranges *ranges);
 void d9__ranges_write(const struct d9__ranges *ranges, char *out, size_t size);
 
 void d9__ranges_release(struct d9__ranges *ranges);
-
-#endif /* D9_SHIP_RANGES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Refused: the folder BOOT_ID/refused for segments that the store will not have, at most 16 of them, for people to look at. */
 
-#ifndef D9_SHIP_REFUSED_H
-#define D9_SHIP_REFUSED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ int d9__refused_return(const char *path);
 
 /* How many are there. */
 size_t d9__refused_count(int dir);
-
-#endif /* D9_SHIP_REFUSED_H */

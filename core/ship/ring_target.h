@@ -5,8 +5,7 @@
  * store, no region, no credentials.
  */
 
-#ifndef D9_SHIP_RING_TARGET_H
-#define D9_SHIP_RING_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ struct d9__ring_target *d9__ring_targets_put(struct d9__ring_targets *targets, c
 void d9__ring_targets_drop(struct d9__ring_targets *targets, size_t i);
 
 void d9__ring_targets_release(struct d9__ring_targets *targets);
-
-#endif /* D9_SHIP_RING_TARGET_H */

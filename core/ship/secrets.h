@@ -4,8 +4,7 @@
  * file, and wiped before it is filled again.
  */
 
-#ifndef D9_SHIP_SECRETS_H
-#define D9_SHIP_SECRETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool d9__secrets_set(struct d9__secrets *secrets, const char *id, const char *se
 void d9__secrets_hide(const struct d9__secrets *secrets, char *text);
 
 void d9__secrets_free(struct d9__secrets *secrets);
-
-#endif /* D9_SHIP_SECRETS_H */

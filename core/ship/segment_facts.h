@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segment facts: what the key of a segment is made of, from its beginning; what is known only of all its events its summary tells. */
 
-#ifndef D9_SHIP_SEGMENT_FACTS_H
-#define D9_SHIP_SEGMENT_FACTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ struct d9__segment_facts {
  * -EBADMSG: it is no trace; -ENODATA: it is empty; or an error of reading.
  */
 int d9__segment_facts_read(struct d9__segment_facts *facts, int fd);
-
-#endif /* D9_SHIP_SEGMENT_FACTS_H */

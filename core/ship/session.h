@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Session: what dial9-store knows of its bucket: address, region, credentials, clock, limits. */
 
-#ifndef D9_SHIP_SESSION_H
-#define D9_SHIP_SESSION_H
+#pragma once
 
 #include <curl/curl.h>
 #include <json-c/json.h>
@@ -44,5 +43,3 @@ void d9__session_set_up(const struct d9__session *session, CURL *easy);
 time_t d9__session_now(const struct d9__session *session);
 
 void d9__session_end(struct d9__session *session);
-
-#endif /* D9_SHIP_SESSION_H */

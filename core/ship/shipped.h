@@ -10,8 +10,7 @@
  * Whoever reads it skips lines that are not such: one that was being written when somebody was killed ends with "cut".
  */
 
-#ifndef D9_SHIP_SHIPPED_H
-#define D9_SHIP_SHIPPED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ int d9__shipped_missing(const struct d9__shipped *shipped, const char *text, str
 int d9__shipped_gap(int dir, const char *evicted, uint64_t epoch_s);
 
 void d9__shipped_release(struct d9__shipped *shipped);
-
-#endif /* D9_SHIP_SHIPPED_H */

@@ -6,8 +6,7 @@
  * removed is sent again under the same key.
  */
 
-#ifndef D9_SHIP_SHIPPER_H
-#define D9_SHIP_SHIPPER_H
+#pragma once
 
 #include <limits.h>
 #include <signal.h>
@@ -51,5 +50,3 @@ struct d9__shipper {
 
 /* Ship |tree| once.  0, or -ENOMEM. */
 int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tree);
-
-#endif /* D9_SHIP_SHIPPER_H */

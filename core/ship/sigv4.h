@@ -4,8 +4,7 @@
  * signs itself, so what is sent and what was signed cannot differ: send d9__sigv4_target().
  */
 
-#ifndef D9_SHIP_SIGV4_H
-#define D9_SHIP_SIGV4_H
+#pragma once
 
 #include <stddef.h>
 #include <time.h>
@@ -42,5 +41,3 @@ char *d9__sigv4_authorization(const struct d9__sigv4 *request);
 /* Like d9__sigv4_target(), but with X-Amz-... and the signature in the query, good for |seconds|;
  * |token| may be NULL. */
 char *d9__sigv4_presign(const struct d9__sigv4 *request, unsigned seconds, const char *token);
-
-#endif /* D9_SHIP_SIGV4_H */

@@ -32,8 +32,7 @@
  * Either side ends when the other has closed its end.
  */
 
-#ifndef D9_SHIP_STORE_H
-#define D9_SHIP_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -179,5 +178,3 @@ const char *d9__bucket_class_name(enum d9__bucket_class class);
 
 /* End the child, also in the middle of a transfer. */
 void d9__bucket_free(struct d9__bucket *bucket);
-
-#endif /* D9_SHIP_STORE_H */

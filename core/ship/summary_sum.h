@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Summary sum: summaries of segments (cli/segment_summary.h) added up to one of the same shape. */
 
-#ifndef D9_SHIP_SUMMARY_SUM_H
-#define D9_SHIP_SUMMARY_SUM_H
+#pragma once
 
 struct json_object;
 
@@ -14,5 +13,3 @@ struct json_object;
  * of a wrong type counts as not there.  0 or -ENOMEM, and then |sum| is of no use.
  */
 int d9__summary_add(struct json_object *sum, struct json_object *part, const char *key);
-
-#endif /* D9_SHIP_SUMMARY_SUM_H */

@@ -4,8 +4,7 @@
  * PREFIX/parquet/v1/incoming/.  A process of its own makes them, as it reads what anybody could have written.
  */
 
-#ifndef D9_SHIP_TABLES_H
-#define D9_SHIP_TABLES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *pr
 			   const struct d9__stages *stages, char *why, size_t why_size);
 
 void d9__table_objects_release(struct d9__table_objects *tables);
-
-#endif /* D9_SHIP_TABLES_H */

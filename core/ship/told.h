@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Told: which lines were told in this look or in the one before.  What goes on being wrong is told once, until it has changed. */
 
-#ifndef D9_SHIP_TOLD_H
-#define D9_SHIP_TOLD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ bool d9__told_news(struct d9__told *told, const char *line);
 void d9__told_looked(struct d9__told *told);
 
 void d9__told_release(struct d9__told *told);
-
-#endif /* D9_SHIP_TOLD_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transfer: one signed HTTP request of dial9-store and its answer. */
 
-#ifndef D9_SHIP_TRANSFER_H
-#define D9_SHIP_TRANSFER_H
+#pragma once
 
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ char *d9__transfer_presign(struct d9__session *session, const char *key, unsigne
 
 /* Take it out of session->multi, also in the middle, and forget its answer. */
 void d9__transfer_end(struct d9__session *session, struct d9__transfer *transfer);
-
-#endif /* D9_SHIP_TRANSFER_H */

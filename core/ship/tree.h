@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tree: what there is to ship below directories, by the process that wrote it: sealed segments and closed dumps. */
 
-#ifndef D9_SHIP_TREE_H
-#define D9_SHIP_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ struct d9__ship_tree {
 int d9__ship_tree_add(struct d9__ship_tree *tree, const char *path);
 
 void d9__ship_tree_release(struct d9__ship_tree *tree);
-
-#endif /* D9_SHIP_TREE_H */

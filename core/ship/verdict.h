@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verdict: what an answer of the store, or none, means for a request; shipping.md 2.3 as a function. */
 
-#ifndef D9_SHIP_VERDICT_H
-#define D9_SHIP_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ struct d9__verdict d9__verdict_of(const struct d9__outcome *outcome);
 
 /* Return the advice for that error, or NULL if there is none. */
 const char *d9__verdict_advice(const char *code);
-
-#endif /* D9_SHIP_VERDICT_H */

@@ -4,8 +4,7 @@
  * may miss one (the kernel's queue is full, a directory that is watched a moment too late): look at all from time to time, too.
  */
 
-#ifndef D9_SHIP_WATCH_H
-#define D9_SHIP_WATCH_H
+#pragma once
 
 #include <signal.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void d9__ship_watch_directory(const struct d9__ship_watch *watch, const char *pa
 void d9__ship_watch_wait(const struct d9__ship_watch *watch, uint64_t until_ns, const sigset_t *mask);
 
 void d9__ship_watch_close(struct d9__ship_watch *watch);
-
-#endif /* D9_SHIP_WATCH_H */

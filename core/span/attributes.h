@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes: a span's values as texts, the way the close event carries them. */
 
-#ifndef D9_LOOP_ATTRIBUTES_H
-#define D9_LOOP_ATTRIBUTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ uint8_t *d9__attributes_put(uint8_t *p, const struct d9__span_state *span);
 
 /* |value| with six digits or so; |buf| holds 32 bytes.  The length. */
 size_t d9__attribute_f64(char *buf, double value);
-
-#endif /* D9_LOOP_ATTRIBUTES_H */

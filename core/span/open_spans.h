@@ -7,8 +7,7 @@
  * not told.
  */
 
-#ifndef D9_LOOP_OPEN_SPANS_H
-#define D9_LOOP_OPEN_SPANS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ static inline void d9__open_span_remove(struct d9__open_span *place, uint64_t id
 
 /* From now on segments tell them.  Any thread, any number of times. */
 void d9__open_spans_start(void);
-
-#endif /* D9_LOOP_OPEN_SPANS_H */

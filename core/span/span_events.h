@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Span events: enter, exit and close as the wire wants them, FORMAT.md section 9. */
 
-#ifndef D9_LOOP_SPAN_EVENTS_H
-#define D9_LOOP_SPAN_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ bool d9__span_write_close(struct d9__slot *slot, uint64_t ns, const struct d9__s
 /* A call that made no sense; |mistake| is a name handle. */
 void d9__span_write_misuse(struct d9__slot *slot, uint64_t ns, uint32_t worker, uint64_t id,
 			   uint32_t name, uint32_t mistake);
-
-#endif /* D9_LOOP_SPAN_EVENTS_H */

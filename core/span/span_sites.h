@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Span sites: the program's descriptors, as the recorder knows them. */
 
-#ifndef D9_LOOP_SPAN_SITES_H
-#define D9_LOOP_SPAN_SITES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ enum d9__span_mistake {
 
 /* The name handle of |mistake|, once a descriptor has a type.  Async-signal-safe. */
 uint32_t d9__span_mistake_name(enum d9__span_mistake mistake);
-
-#endif /* D9_LOOP_SPAN_SITES_H */

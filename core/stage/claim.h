@@ -5,8 +5,7 @@
  * name still leads to the claimed file is looked at before anything is done to it.
  */
 
-#ifndef D9_STAGE_CLAIM_H
-#define D9_STAGE_CLAIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -56,5 +55,3 @@ int d9__claim_put(const struct d9__claim *claim, int fd, const char *name);
 int d9__claim_remove(const struct d9__claim *claim);
 
 void d9__claim_release(struct d9__claim *claim);
-
-#endif /* D9_STAGE_CLAIM_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frames of a segment that is there as a descriptor, from its beginning to its proper end. */
 
-#ifndef D9_STAGE_FRAMES_H
-#define D9_STAGE_FRAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ int d9__frames_open(struct d9__frames_in *in, int fd);
 int d9__frames_next(struct d9__frames_in *in, struct d9__frame *frame);
 
 void d9__frames_release(struct d9__frames_in *in);
-
-#endif /* D9_STAGE_FRAMES_H */

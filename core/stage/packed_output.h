@@ -2,8 +2,7 @@
 /* Frames into a descriptor, packed as a recorder packs a segment, with a seek table if that is
  * zstd. */
 
-#ifndef D9_STAGE_PACKED_OUTPUT_H
-#define D9_STAGE_PACKED_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void d9__packed_output_release(struct d9__packed_output *out);
 /* Write the trace |from| to |to| once more, packed as |kind|.  0, or as d9__frames_next() and the
  * above. */
 int d9__packed_output_copy(int from, int to, enum d9__container_kind kind);
-
-#endif /* D9_STAGE_PACKED_OUTPUT_H */

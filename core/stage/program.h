@@ -6,8 +6,7 @@
  * shown.
  */
 
-#ifndef D9_STAGE_PROGRAM_H
-#define D9_STAGE_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ int d9__program_run(const struct d9__program *program, int from, int to,
 
 /* From now on a signal that ends this process ends the group of the program that runs, too. */
 void d9__program_guard(void);
-
-#endif /* D9_STAGE_PROGRAM_H */

@@ -6,8 +6,7 @@
  * gone.
  */
 
-#ifndef D9_STAGE_REDACT_H
-#define D9_STAGE_REDACT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@
  * says where; -ENOMEM, or an error of reading or writing.  After an error |to| is worth nothing.
  */
 int d9__redact(struct d9__redact_rules *rules, int from, int to, char *why, size_t why_size);
-
-#endif /* D9_STAGE_REDACT_H */

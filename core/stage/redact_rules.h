@@ -9,8 +9,7 @@
  *texts.
  */
 
-#ifndef D9_STAGE_REDACT_RULES_H
-#define D9_STAGE_REDACT_RULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ bool d9__redact_key(struct d9__redact_rules *rules, const struct d9_schema *sche
 		    const char *key, size_t len);
 
 void d9__redact_rules_release(struct d9__redact_rules *rules);
-
-#endif /* D9_STAGE_REDACT_RULES_H */

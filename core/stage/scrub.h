@@ -8,8 +8,7 @@
  * measure, and which worker, task or span they belong to.
  */
 
-#ifndef D9_STAGE_SCRUB_H
-#define D9_STAGE_SCRUB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ const char *d9__scrub_kept(struct d9__scrub *scrub, enum d9__scrub_kept what, si
 
 /* How many different texts and addresses have stand-ins. */
 void d9__scrub_stand_ins(const struct d9__scrub *scrub, size_t *texts, size_t *addresses);
-
-#endif /* D9_STAGE_SCRUB_H */

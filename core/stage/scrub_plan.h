@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scrub plan: what scrub (scrub.h) makes of each field, by the event's kind, the field's name, its type and annotations. */
 
-#ifndef D9_STAGE_SCRUB_PLAN_H
-#define D9_STAGE_SCRUB_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ bool d9__scrub_is_vocabulary(const struct d9__annotation *annotation);
 
 /* Whether field |i| is one of the recorder's or of readers', so that its name tells nothing of the program. */
 bool d9__scrub_keeps_name(const struct d9_schema *schema, uint32_t i);
-
-#endif /* D9_STAGE_SCRUB_PLAN_H */

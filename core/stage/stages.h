@@ -11,8 +11,7 @@
  *		d9__claim_replace(&claim, fd);
  */
 
-#ifndef D9_STAGE_STAGES_H
-#define D9_STAGE_STAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ enum d9__stages_end d9__stages_run(struct d9__stages *stages, const struct d9__c
 const char *d9__stages_unmatched(const struct d9__stages *stages, size_t i);
 
 void d9__stages_release(struct d9__stages *stages);
-
-#endif /* D9_STAGE_STAGES_H */

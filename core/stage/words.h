@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a command that a command line names in one argument. */
 
-#ifndef D9_STAGE_WORDS_H
-#define D9_STAGE_WORDS_H
+#pragma once
 
 /*
  * Split |text| as a shell does that expands nothing: blanks separate words, quotes of both kinds hold them together, and
@@ -11,5 +10,3 @@
  * A list that ends with NULL, to be freed as one; NULL with |*fault| why: no word, quotes that are not closed, ...
  */
 char **d9__words_split(const char *text, const char **fault);
-
-#endif /* D9_STAGE_WORDS_H */

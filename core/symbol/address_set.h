@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The addresses that the events of a segment hold, each once. */
 
-#ifndef D9_SYMBOL_ADDRESS_SET_H
-#define D9_SYMBOL_ADDRESS_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ int d9__address_set_learn(struct d9__address_set *set, const struct d9__symboliz
 void d9__address_set_sort(struct d9__address_set *set);
 
 void d9__address_set_release(struct d9__address_set *set);
-
-#endif /* D9_SYMBOL_ADDRESS_SET_H */

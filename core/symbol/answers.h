@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frames of addresses that were asked before, and the texts of all frames. */
 
-#ifndef D9_SYMBOL_ANSWERS_H
-#define D9_SYMBOL_ANSWERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ bool d9__answers_add(struct d9__answers *answers, const struct d9__question *que
 		     size_t n);
 
 void d9__answers_release(struct d9__answers *answers);
-
-#endif /* D9_SYMBOL_ANSWERS_H */

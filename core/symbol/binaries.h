@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files that modules were mapped from: which there are, what is wrong with them, what is at their addresses. */
 
-#ifndef D9_SYMBOL_BINARIES_H
-#define D9_SYMBOL_BINARIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ size_t d9__binaries_frames(struct d9__binaries *binaries, uint32_t number, uint6
 
 /* Line |i| of what went wrong so far: files refused or missing, one sentence each with the path; NULL after the last. */
 const char *d9__binaries_problem(const struct d9__binaries *binaries, size_t i);
-
-#endif /* D9_SYMBOL_BINARIES_H */

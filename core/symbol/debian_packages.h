@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#ifndef D9_SYMBOL_DEBIAN_PACKAGES_H
-#define D9_SYMBOL_DEBIAN_PACKAGES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
  * tests.  0 or -ENOMEM.
  */
 int d9__debian_debug_packages(const char *info, const char *const *files, size_t n, char **packages);
-
-#endif /* D9_SYMBOL_DEBIAN_PACKAGES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the debug information of a binary may be, beside the binary itself. */
 
-#ifndef D9_SYMBOL_DEBUG_FILES_H
-#define D9_SYMBOL_DEBUG_FILES_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ struct d9__elf_file *d9__debug_vdso_open(void);
 
 /* Whether |build_id| is lower-case hex of a sensible length: it comes from a trace and becomes part of paths. */
 bool d9__debug_build_id_is_fit(const char *build_id);
-
-#endif /* D9_SYMBOL_DEBUG_FILES_H */

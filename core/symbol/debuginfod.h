@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#ifndef D9_SYMBOL_DEBUGINFOD_H
-#define D9_SYMBOL_DEBUGINFOD_H
+#pragma once
 
 #include "symbol/elf_file.h"
 
@@ -10,5 +9,3 @@
  * keeps what it gets.  NULL: none is set, the client is not installed, or nobody has it.
  */
 struct d9__elf_file *d9__debuginfod_find(const char *build_id);
-
-#endif /* D9_SYMBOL_DEBUGINFOD_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of C++ functions as their authors wrote them. */
 
-#ifndef D9_SYMBOL_DEMANGLE_H
-#define D9_SYMBOL_DEMANGLE_H
+#pragma once
 
 /*
  * "net::Server::on_read" for "_ZN3net6Server7on_readEisPv", in new memory; NULL if |name| is no such
@@ -10,5 +9,3 @@
  * one library all have the same.
  */
 char *d9__demangle(const char *name);
-
-#endif /* D9_SYMBOL_DEMANGLE_H */

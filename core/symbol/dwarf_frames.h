@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From an address of one file to the lines it was compiled from, through all functions inlined there. */
 
-#ifndef D9_SYMBOL_DWARF_FRAMES_H
-#define D9_SYMBOL_DWARF_FRAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ size_t d9__dwarf_frames(struct d9__dwarf *dwarf, uint64_t address, struct d9__dw
  * compiler put a call of that one inline at its beginning.  false if no function begins there.
  */
 bool d9__dwarf_entry(struct d9__dwarf *dwarf, uint64_t address, struct d9__dwarf_frame *out);
-
-#endif /* D9_SYMBOL_DWARF_FRAMES_H */

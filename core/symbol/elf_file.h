@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One binary or debug file, opened so that nothing it claims takes more than it has. */
 
-#ifndef D9_SYMBOL_ELF_FILE_H
-#define D9_SYMBOL_ELF_FILE_H
+#pragma once
 
 #include <libelf.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ Elf *d9__elf_file_elf(const struct d9__elf_file *file);
 
 /* The section |name| that has contents, or NULL. */
 Elf_Scn *d9__elf_file_section(const struct d9__elf_file *file, const char *name);
-
-#endif /* D9_SYMBOL_ELF_FILE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of one module by address, from the symbol tables of all files that belong to it. */
 
-#ifndef D9_SYMBOL_ELF_FUNCTIONS_H
-#define D9_SYMBOL_ELF_FUNCTIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void d9__elf_functions_order(struct d9__elf_functions *functions);
 const struct d9__elf_function *d9__elf_functions_find(const struct d9__elf_functions *functions, uint64_t address);
 
 void d9__elf_functions_release(struct d9__elf_functions *functions);
-
-#endif /* D9_SYMBOL_ELF_FUNCTIONS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files that a program's loader would map, and the functions that a file exports. */
 
-#ifndef D9_SYMBOL_ELF_NEEDS_H
-#define D9_SYMBOL_ELF_NEEDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool d9__elf_defines(const char *path, const char *name);
 
 /* Does it call the function |name| of another file? */
 bool d9__elf_calls(const char *path, const char *name);
-
-#endif /* D9_SYMBOL_ELF_NEEDS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Can a library be preloaded into this program? */
 
-#ifndef D9_SYMBOL_ELF_PROGRAM_H
-#define D9_SYMBOL_ELF_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ bool d9__preload_is_harmful(enum d9__preload_fate fate);
  * it is no ELF file, -ENAMETOOLONG, or an error of open(2).
  */
 int d9__elf_interpreter(const char *path, char *interpreter, unsigned size);
-
-#endif /* D9_SYMBOL_ELF_PROGRAM_H */

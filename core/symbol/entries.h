@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where functions begin, by their names. */
 
-#ifndef D9_SYMBOL_ENTRIES_H
-#define D9_SYMBOL_ENTRIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ struct d9__entries {
 int d9__entries_find(const char *const *paths, size_t n, const char *glob, size_t max, struct d9__entries *out);
 
 void d9__entries_release(struct d9__entries *entries);
-
-#endif /* D9_SYMBOL_ENTRIES_H */

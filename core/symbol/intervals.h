@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of many ranges of addresses hold one, also where they overlap. */
 
-#ifndef D9_SYMBOL_INTERVALS_H
-#define D9_SYMBOL_INTERVALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int d9__intervals_build(struct d9__intervals *intervals, const uint64_t *starts,
 size_t d9__intervals_find(const struct d9__intervals *intervals, uint64_t address, size_t *numbers, size_t max);
 
 void d9__intervals_release(struct d9__intervals *intervals);
-
-#endif /* D9_SYMBOL_INTERVALS_H */

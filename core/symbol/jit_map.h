@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JIT map: what a language's runtime wrote to /tmp/perf-PID.map, "START SIZE NAME" a line, numbers in hex. */
 
-#ifndef D9_SYMBOL_JIT_MAP_H
-#define D9_SYMBOL_JIT_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ int d9__jit_map_parse(struct d9__jit_map *map, char *text, size_t len);
 const char *d9__jit_map_find(const struct d9__jit_map *map, uint64_t address);
 
 void d9__jit_map_release(struct d9__jit_map *map);
-
-#endif /* D9_SYMBOL_JIT_MAP_H */

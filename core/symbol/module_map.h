@@ -4,8 +4,7 @@
  * same place: each stay of a module has a beginning and an end.
  */
 
-#ifndef D9_SYMBOL_MODULE_MAP_H
-#define D9_SYMBOL_MODULE_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ int d9__module_map_learn(struct d9__module_map *map, const struct d9__stay *stay
 const struct d9__stay *d9__module_map_find(struct d9__module_map *map, uint64_t address, uint64_t ns);
 
 void d9__module_map_release(struct d9__module_map *map);
-
-#endif /* D9_SYMBOL_MODULE_MAP_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Row batch: answers as SymbolTableEntry rows, in a batch of their own to be put behind a segment. */
 
-#ifndef D9_SYMBOL_ROW_BATCH_H
-#define D9_SYMBOL_ROW_BATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ int d9__row_batch_add(struct d9__row_batch *batch, uint64_t address, const struc
 int d9__row_batch_add_text(struct d9__row_batch *batch, const char *name, const char *recorded);
 
 void d9__row_batch_release(struct d9__row_batch *batch);
-
-#endif /* D9_SYMBOL_ROW_BATCH_H */

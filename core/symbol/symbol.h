@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The meaning of an address: a function at work, and what kind of address it is. */
 
-#ifndef D9_SYMBOL_SYMBOL_H
-#define D9_SYMBOL_SYMBOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ enum d9__address_role {
 	D9__RETURN,    /* the instruction behind a call, and the call is meant: all other addresses of a stack */
 	D9__ENTRY,     /* the beginning of a function that somebody was given as a pointer: its declaration is meant */
 };
-
-#endif /* D9_SYMBOL_SYMBOL_H */

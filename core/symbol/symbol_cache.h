@@ -10,8 +10,7 @@
  *	..  texts, each with a zero byte behind it
  */
 
-#ifndef D9_SYMBOL_SYMBOL_CACHE_H
-#define D9_SYMBOL_SYMBOL_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ int d9__symbol_cache_save(const struct d9__symbol_cache *cache, int dir, const c
 void d9__symbol_cache_trim(int dir, uint64_t max_bytes);
 
 void d9__symbol_cache_release(struct d9__symbol_cache *cache);
-
-#endif /* D9_SYMBOL_SYMBOL_CACHE_H */

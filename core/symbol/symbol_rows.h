@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbol rows: what a trace itself says of addresses (SymbolTableEntry), by address and depth of inlining. */
 
-#ifndef D9_SYMBOL_SYMBOL_ROWS_H
-#define D9_SYMBOL_SYMBOL_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ size_t d9__rows_find(const struct d9__rows *rows, uint64_t address, struct d9__s
 bool d9__rows_is_mere_place(const char *name, size_t len);
 
 void d9__rows_release(struct d9__rows *rows);
-
-#endif /* D9_SYMBOL_SYMBOL_ROWS_H */

@@ -20,8 +20,7 @@
  * Nothing is opened before the first question about its module, and every answer is kept.  Not thread-safe.
  */
 
-#ifndef D9_SYMBOL_SYMBOLIZER_H
-#define D9_SYMBOL_SYMBOLIZER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,5 +111,3 @@ const struct d9__stay *d9__symbolizer_stay(struct d9__symbolizer *symbolizer, ui
 
 /* The files that were asked of, for summaries. */
 const struct d9__binaries *d9__symbolizer_binaries(const struct d9__symbolizer *symbolizer);
-
-#endif /* D9_SYMBOL_SYMBOLIZER_H */

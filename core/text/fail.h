@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a command ends. */
-#ifndef D9_TEXT_FAIL_H
-#define D9_TEXT_FAIL_H
+#pragma once
 
 /* What every command returns from its run function, and the program exits with. */
 enum d9__exit {
@@ -16,5 +15,3 @@ enum d9__exit {
  */
 int d9__cmd_fail(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-#endif /* D9_TEXT_FAIL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON written piece by piece, indented, with nothing kept in memory. */
 
-#ifndef D9_ANALYZE_JSON_H
-#define D9_ANALYZE_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void d9__json_i64(struct d9__json *json, const char *key, int64_t value);
 void d9__json_double(struct d9__json *json, const char *key, double value); /* 6 decimals */
 void d9__json_bool(struct d9__json *json, const char *key, bool value);
 void d9__json_null(struct d9__json *json, const char *key);
-
-#endif /* D9_ANALYZE_JSON_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text for a terminal or a pipe: wrapped paragraphs and aligned tables of a given width. */
 
-#ifndef D9_ANALYZE_PAGE_H
-#define D9_ANALYZE_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ void d9__grid_cell(struct d9__grid *grid, const char *text, size_t keep);
 
 /* Print with two spaces before each column, and release.  Nothing without rows. */
 void d9__grid_print(struct d9__grid *grid, struct d9__page *page);
-
-#endif /* D9_ANALYZE_PAGE_H */

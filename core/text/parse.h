@@ -6,8 +6,7 @@
  *	duration   a number and a unit: 250ms, 1.5s, 10us, 2m, 1h; without a unit, seconds
  *	bytes      a number and a unit: 64K, 10M, 1G (powers of 1024); without a unit, bytes
  */
-#ifndef D9_TEXT_PARSE_H
-#define D9_TEXT_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@
 bool d9__parse_u64(const char *text, uint64_t *out);
 bool d9__parse_duration_ns(const char *text, uint64_t *out_ns);
 bool d9__parse_bytes(const char *text, uint64_t *out_bytes);
-
-#endif /* D9_TEXT_PARSE_H */

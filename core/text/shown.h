@@ -7,8 +7,7 @@
  * replacement, U+FFFD, for a byte that is not UTF-8.  All that prints such text comes here.
  */
 
-#ifndef D9_ANALYZE_SHOWN_H
-#define D9_ANALYZE_SHOWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void d9__shown_next(struct d9__shown *shown, const char *text, size_t len);
 
 /* Write |text| so.  Errors stay in |out|: see ferror(3). */
 void d9__shown_write(FILE *out, const char *text, size_t len);
-
-#endif /* D9_ANALYZE_SHOWN_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text out, fast: a buffer before a descriptor, with JSON's and people's spellings. */
 
-#ifndef D9_CLI_TEXT_H
-#define D9_CLI_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ const char *d9__duration_text(uint64_t ns, char buf[D9__DURATION_LEN]);
 /* "12.3 MiB".  Returns |buf|. */
 #define D9__SIZE_LEN 24
 const char *d9__size_text(uint64_t bytes, char buf[D9__SIZE_LEN]);
-
-#endif /* D9_CLI_TEXT_H */

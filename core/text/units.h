@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers for people: durations, counts, bytes, shares, moments. */
 
-#ifndef D9_ANALYZE_UNITS_H
-#define D9_ANALYZE_UNITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct d9__units d9__units_wall_short(uint64_t wall_ns);
 
 /* The time of day alone: "17:55:10.175"; empty for 0. */
 struct d9__units d9__units_wall_clock(uint64_t wall_ns);
-
-#endif /* D9_ANALYZE_UNITS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command's options: one table that is both parsed and printed by --help. */
 
-#ifndef D9_CLI_ARGS_H
-#define D9_CLI_ARGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ int d9__args_exit(int result);
 bool d9__args_u64(const struct d9__args *args, uint64_t *out);
 bool d9__args_duration_ns(const struct d9__args *args, uint64_t *out_ns);
 bool d9__args_bytes(const struct d9__args *args, uint64_t *out_bytes);
-
-#endif /* D9_CLI_ARGS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One event as one line: JSON for programs, columns for people. */
 
-#ifndef D9_CLI_EVENT_LINE_H
-#define D9_CLI_EVENT_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ static inline bool d9__value_u64(const struct d9_value *value, uint64_t *out)
 		return false;
 	}
 }
-
-#endif /* D9_CLI_EVENT_LINE_H */

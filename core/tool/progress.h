@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "reading 42 %" on a terminal, for commands that take longer than a second. */
 
-#ifndef D9_CLI_PROGRESS_H
-#define D9_CLI_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline bool d9__progress_due(struct d9__progress *progress)
 
 /* Remove the line; call before anything else is printed. */
 void d9__progress_clear(struct d9__progress *progress);
-
-#endif /* D9_CLI_PROGRESS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#ifndef D9_CLI_SYMBOL_OPTIONS_H
-#define D9_CLI_SYMBOL_OPTIONS_H
+#pragma once
 
 #include "symbol/symbolizer.h"
 
@@ -24,5 +23,3 @@ int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *
 
 /* struct d9__namer, whose context is a symbolizer: by module and offset in the binaries, else by address in the trace's symbols. */
 bool d9__symbol_name(void *symbolizer, struct d9__place *place);
-
-#endif /* D9_CLI_SYMBOL_OPTIONS_H */

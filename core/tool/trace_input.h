@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The TRACE operands of a command: open them, say what is wrong with them. */
 
-#ifndef D9_CLI_TRACE_INPUT_H
-#define D9_CLI_TRACE_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ int d9__traces_close(const char *command, struct d9_reader *reader, int err);
 
 /* A line for the rest of |n|, if there is one. */
 void d9__traces_more_short(const char *command, size_t n);
-
-#endif /* D9_CLI_TRACE_INPUT_H */

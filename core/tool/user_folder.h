@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The user's folders: where the XDG Base Directory specification has programs keep what is theirs. */
 
-#ifndef D9_CLI_USER_FOLDER_H
-#define D9_CLI_USER_FOLDER_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -12,5 +11,3 @@
  * is none.  A home directory that does not exist is none: nobody makes /nonexistent.
  */
 bool d9__user_folder(const char *variable, const char *usual, char path[PATH_MAX]);
-
-#endif /* D9_CLI_USER_FOLDER_H */

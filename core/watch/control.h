@@ -4,8 +4,7 @@
  * ring.  Who may write to the ring may ask: the user it runs as, and root.
  */
 
-#ifndef D9_CLI_CONTROL_H
-#define D9_CLI_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ int d9__control_ask(struct d9__control *control, uint32_t wanted);
  */
 struct d9__usage;
 int d9__control_command(int argc, char **argv, const struct d9__usage *usage, uint32_t wanted);
-
-#endif /* D9_CLI_CONTROL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dir fault: what about a directory made a recorder refuse it, or the kernel refuse it to the recorder. */
 
-#ifndef D9_CLI_DIR_FAULT_H
-#define D9_CLI_DIR_FAULT_H
+#pragma once
 
 #include <limits.h>
 #include <sys/types.h>
@@ -20,5 +19,3 @@ enum d9__dir_use {
  */
 const char *d9__dir_fault(char out[D9__DIR_FAULT_LEN], pid_t pid, const char *dir, const char *boot_id,
 			  enum d9__dir_use use, int err);
-
-#endif /* D9_CLI_DIR_FAULT_H */

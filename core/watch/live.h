@@ -4,8 +4,7 @@
  * ring, else from the segments it writes, which are at most a second behind.
  */
 
-#ifndef D9_CLI_LIVE_H
-#define D9_CLI_LIVE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ int d9__live_read(struct d9__live *live, bool flight);
 int d9__live_read_lead(struct d9__live *live);
 
 void d9__live_end(struct d9__live *live);
-
-#endif /* D9_CLI_LIVE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Live trace: the directory that a running process writes its segments to. */
 
-#ifndef D9_CLI_LIVE_TRACE_H
-#define D9_CLI_LIVE_TRACE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -12,5 +11,3 @@
  * user's.
  */
 char *d9__live_trace(const char *command, pid_t pid);
-
-#endif /* D9_CLI_LIVE_TRACE_H */

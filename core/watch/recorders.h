@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorders of this machine, seen from outside: where they are and how they do. */
 
-#ifndef D9_CLI_RECORDERS_H
-#define D9_CLI_RECORDERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ static inline uint64_t d9__recorder_age_ns(const struct d9__recorder_seen *recor
 {
 	return recorder->look.mono_ns > then_ns ? recorder->look.mono_ns - then_ns : 0;
 }
-
-#endif /* D9_CLI_RECORDERS_H */

@@ -5,8 +5,7 @@
  * nothing to write to but its answer.
  */
 
-#ifndef D9_CLI_RECOVER_CHILD_H
-#define D9_CLI_RECOVER_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ int d9__rights_give_up(const struct d9__child_user *user);
 /* Take the rights of |user| for a while, and root's back.  0 or -errno; for programs with one thread. */
 int d9__rights_take(const struct d9__child_user *user);
 void d9__rights_give_back(void);
-
-#endif /* D9_CLI_RECOVER_CHILD_H */

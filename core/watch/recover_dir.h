@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef D9_CLI_RECOVER_DIR_H
-#define D9_CLI_RECOVER_DIR_H
+#pragma once
 
 /*
  * Write segments of what processes of the trace directory |dir| held in their rings when they were killed.  |command| tells a line
  * of each ring that cannot be read.
  */
 void d9__recover_dir(const char *command, const char *dir);
-
-#endif /* D9_CLI_RECOVER_DIR_H */

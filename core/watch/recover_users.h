@@ -5,8 +5,7 @@
  * rights of who owns the process's directory in the trace directory.
  */
 
-#ifndef D9_CLI_RECOVER_USERS_H
-#define D9_CLI_RECOVER_USERS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ void d9__recover_users_end(struct d9__recover_users *users);
 
 /* "; and what to do about it" if |found| failed since the directory is another user's, or "". */
 const char *d9__recover_why(char out[D9__RECOVER_WHY_LEN], const struct d9__recovered *found);
-
-#endif /* D9_CLI_RECOVER_USERS_H */

@@ -4,8 +4,7 @@
  * was killed.
  */
 
-#ifndef D9_CLI_RUNNING_NOW_H
-#define D9_CLI_RUNNING_NOW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ unsigned d9__running_now_named(const struct d9__recorder_seen *recorder, struct 
 
 /* "on_request 7.41 s in pause() (inside bufferevent read)". */
 void d9__running_now_text(const struct d9__running_now *running, char buf[D9__RUNNING_LEN]);
-
-#endif /* D9_CLI_RUNNING_NOW_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unwritten: what belongs to a trace, and its files know nothing of. */
 
-#ifndef D9_CLI_UNWRITTEN_H
-#define D9_CLI_UNWRITTEN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ struct d9__unwritten {
  * directories among |paths|.  Elsewhere than on their machine there are no rings.
  */
 struct d9__unwritten d9__unwritten(char *const *paths);
-
-#endif /* D9_CLI_UNWRITTEN_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of one task or span: made, woken, entered, left, closed, and what happened inside. */
 
-#ifndef D9_CLI_LIFE_H
-#define D9_CLI_LIFE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ void d9__life_text(const struct d9__life *life, struct d9__text_out *out);
 
 /* A time diagram to scale, as one SVG.  0 or -ENOMEM; errors of writing stay in |out|. */
 int d9__life_svg(const struct d9__life *life, FILE *out);
-
-#endif /* D9_CLI_LIFE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `dial9 doctor` finds: a list of checks, each with its result and how to mend it. */
 
-#ifndef D9_CLI_DOCTOR_H
-#define D9_CLI_DOCTOR_H
+#pragma once
 
 #include <stddef.h>
 
@@ -63,5 +62,3 @@ void d9__doctor_libraries(struct d9__doctor *doctor, const struct d9__loop_uses 
 
 /* The recorders of this user, as root of all: those at work, and rings that were left. */
 void d9__doctor_recorders(struct d9__doctor *doctor);
-
-#endif /* D9_CLI_DOCTOR_H */

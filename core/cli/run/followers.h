@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Followers: the processes that live of what `dial9 record` started, told by what it put into their environment. */
 
-#ifndef D9_CLI_FOLLOWERS_H
-#define D9_CLI_FOLLOWERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -27,5 +26,3 @@ bool d9__followers_remove_dir(const char *dir);
 
 /* The effective user of |pid|, (uid_t)-1 if it is gone. */
 uid_t d9__follower_uid(pid_t pid);
-
-#endif /* D9_CLI_FOLLOWERS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a recorder began in a directory: it makes a folder there, and one that was to write nothing takes it away again. */
 
-#ifndef D9_CLI_RECORD_BEGAN_H
-#define D9_CLI_RECORD_BEGAN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
 int d9__record_began_watch(const char *dir);
 
 bool d9__record_began(int watch);
-
-#endif /* D9_CLI_RECORD_BEGAN_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 record`: why no recorder wrote anything, in so many words as it takes to do something about it. */
 
-#ifndef D9_CLI_RECORD_CAUSE_H
-#define D9_CLI_RECORD_CAUSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ void d9__record_cause_of_profile(FILE *out, const struct d9__record_command *com
 
 /* Whether the environment tells recorders to write nothing but dumps. */
 bool d9__record_is_flight(void);
-
-#endif /* D9_CLI_RECORD_CAUSE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 record`: run CMD as if nobody stood between it and the shell. */
 
-#ifndef D9_CLI_RECORD_CHILD_H
-#define D9_CLI_RECORD_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ bool d9__child_is_to_end(void);
  * of 0.  Does not return.
  */
 _Noreturn void d9__child_exit_like(int wait_status, int own_status);
-
-#endif /* D9_CLI_RECORD_CHILD_H */

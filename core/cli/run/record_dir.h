@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 record`: where the trace goes. */
 
-#ifndef D9_CLI_RECORD_DIR_H
-#define D9_CLI_RECORD_DIR_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ bool d9__record_dir_is_gone(const struct d9__record_dir *dir, const struct stat 
 
 /* Why |dir| could not be made or is not fit, which was |err|. */
 const char *d9__record_dir_fault(const struct d9__record_dir *dir, int err);
-
-#endif /* D9_CLI_RECORD_DIR_H */

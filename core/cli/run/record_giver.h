@@ -4,8 +4,7 @@
  * segment/giver.h says.  It goes on after `dial9 record` has ended while a program lives that may still ask.
  */
 
-#ifndef D9_CLI_RECORD_GIVER_H
-#define D9_CLI_RECORD_GIVER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ void d9__record_giver_begin(struct d9__record_giver *giver, const char *dir, boo
 void d9__record_giver_let_go(struct d9__record_giver *giver);
 
 void d9__record_giver_end(struct d9__record_giver *giver);
-
-#endif /* D9_CLI_RECORD_GIVER_H */

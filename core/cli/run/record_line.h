@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 record`: its last word, one line on standard error. */
 
-#ifndef D9_CLI_RECORD_LINE_H
-#define D9_CLI_RECORD_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -29,5 +28,3 @@ struct d9__record_line {
 
 /* Where the trace is and how to look at it; or that nothing was recorded, and why. */
 void d9__record_line(const struct d9__record_line *line);
-
-#endif /* D9_CLI_RECORD_LINE_H */

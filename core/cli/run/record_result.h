@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 record`: what a run left in the trace directory. */
 
-#ifndef D9_CLI_RECORD_RESULT_H
-#define D9_CLI_RECORD_RESULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ static inline bool d9__record_result_is_empty(const struct d9__record_result *re
 }
 
 void d9__record_result_release(struct d9__record_result *result);
-
-#endif /* D9_CLI_RECORD_RESULT_H */

@@ -5,8 +5,7 @@
  * for a while.
  */
 
-#ifndef D9_CLI_RECORD_SHIP_H
-#define D9_CLI_RECORD_SHIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void d9__record_ship_end(struct d9__record_ship *ship, const struct d9__namespac
 
 /* End the one that runs, if one does, and forget the rest. */
 void d9__record_ship_release(struct d9__record_ship *ship);
-
-#endif /* D9_CLI_RECORD_SHIP_H */

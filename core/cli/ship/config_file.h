@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Config file: lines `key = value`; `#` begins a comment at the start of a line, or after a blank. */
 
-#ifndef D9_CLI_CONFIG_FILE_H
-#define D9_CLI_CONFIG_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ typedef bool d9__config_take(void *arg, const char *where, const char *key, cons
  * why, after the name of |command|.
  */
 bool d9__config_file_read(const char *command, const char *path, d9__config_take *take, void *arg, char **text);
-
-#endif /* D9_CLI_CONFIG_FILE_H */

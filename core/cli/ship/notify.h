@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notify: what a service tells systemd of itself, over the socket NOTIFY_SOCKET.  Without one nothing is told. */
 
-#ifndef D9_CLI_NOTIFY_H
-#define D9_CLI_NOTIFY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ void d9__notify(const char *state);
 
 /* How long systemd waits for WATCHDOG=1 of this process; 0: it does not. */
 uint64_t d9__notify_watchdog_ns(void);
-
-#endif /* D9_CLI_NOTIFY_H */

@@ -4,8 +4,7 @@
  * earlier wins.
  */
 
-#ifndef D9_CLI_SHIP_OPTIONS_H
-#define D9_CLI_SHIP_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ int d9__ship_options_take_to(struct d9__ship_options *options);
 int d9__ship_options_check(struct d9__ship_options *options);
 
 void d9__ship_options_release(struct d9__ship_options *options);
-
-#endif /* D9_CLI_SHIP_OPTIONS_H */

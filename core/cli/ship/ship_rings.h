@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dial9 ship --from-rings`: what recorders of this user want stored, each where its ring says. */
 
-#ifndef D9_CLI_SHIP_RINGS_H
-#define D9_CLI_SHIP_RINGS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ struct d9__ship_rings {
 
 /* Until |*stop| if not |once|.  An exit status: of several, the worst. */
 int d9__ship_rings(const struct d9__ship_rings *how);
-
-#endif /* D9_CLI_SHIP_RINGS_H */

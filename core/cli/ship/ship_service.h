@@ -4,8 +4,7 @@
  * from time to time: at what dead processes left, at backlogs, at its file of configuration when it is told to.
  */
 
-#ifndef D9_CLI_SHIP_SERVICE_H
-#define D9_CLI_SHIP_SERVICE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ void d9__ship_service_prepare(struct d9__ship_service *ship);
 int d9__ship_service_run(struct d9__ship_service *ship);
 
 void d9__ship_service_release(struct d9__ship_service *ship);
-
-#endif /* D9_CLI_SHIP_SERVICE_H */

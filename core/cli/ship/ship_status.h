@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ship status: of each process what is stored, what waits, and what the store refused. */
 
-#ifndef D9_CLI_SHIP_STATUS_H
-#define D9_CLI_SHIP_STATUS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
 
 /* Print it.  The exit status of `dial9 ship`. */
 int d9__ship_status(const struct d9__ship_tree *tree, bool json);
-
-#endif /* D9_CLI_SHIP_STATUS_H */

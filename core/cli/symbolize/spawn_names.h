@@ -5,8 +5,7 @@
  * and a later run begins with it.
  */
 
-#ifndef D9_CLI_SPAWN_NAMES_H
-#define D9_CLI_SPAWN_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ const char *d9__spawn_names_of(const struct d9__spawn_names *names, const char *
 void d9__spawn_names_next(struct d9__spawn_names *names);
 
 void d9__spawn_names_release(struct d9__spawn_names *names);
-
-#endif /* D9_CLI_SPAWN_NAMES_H */

@@ -10,8 +10,7 @@
  *	d9__spawn_rewrite_release(&rewrite);
  */
 
-#ifndef D9_CLI_SPAWN_REWRITE_H
-#define D9_CLI_SPAWN_REWRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ int d9__spawn_rewrite_open(struct d9__spawn_rewrite *rewrite, const char *path, 
 int d9__spawn_rewrite_next(struct d9__spawn_rewrite *rewrite, uint64_t until);
 
 void d9__spawn_rewrite_release(struct d9__spawn_rewrite *rewrite);
-
-#endif /* D9_CLI_SPAWN_REWRITE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A segment with rows of symbols behind it, packed as it was. */
 
-#ifndef D9_CLI_SYMBOLIZE_OUTPUT_H
-#define D9_CLI_SYMBOLIZE_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ int d9__symbolize_find_tail(const char *path, struct d9__symbolize_tail *tail);
  */
 int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const struct d9__spawn_names *names,
 			const struct d9__row_batch *rows, const char *output);
-
-#endif /* D9_CLI_SYMBOLIZE_OUTPUT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `dial9 symbolize` tells in the end: how much it could name, and what would name the rest. */
 
-#ifndef D9_CLI_SYMBOLIZE_SUMMARY_H
-#define D9_CLI_SYMBOLIZE_SUMMARY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void d9__symbolize_summary_print(const struct d9__symbolize_summary *summary,
 				 struct d9__symbolizer *const *symbolizers, size_t n, FILE *out);
 
 void d9__symbolize_summary_release(struct d9__symbolize_summary *summary);
-
-#endif /* D9_CLI_SYMBOLIZE_SUMMARY_H */
