@@ -111,7 +111,7 @@ test("the lifecycle rule is one", async () => {
 	assert.equal(set.status, 200, set.text);
 	const { text } = await request("owner", "GET", "/bucket", { query: [["lifecycle", ""]] });
 	assert.match(text, /<DaysAfterInitiation>1<\/DaysAfterInitiation>/);
-	for (const prefix of ["p/", "p/version=1/", "p/dumps/"])
+	for (const prefix of ["p/", "p/version=1/", "p/dumps/", "p/hours/"])
 		assert.ok(text.includes(`<Prefix>${prefix}</Prefix>`), prefix);
 });
 
