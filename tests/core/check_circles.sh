@@ -11,7 +11,7 @@ command -v python3 >/dev/null || {
 cd "$top_builddir"
 symbols=$(mktemp)
 trap 'rm -f "$symbols"' EXIT
-find core adapters -name '*.o' | LC_ALL=C sort | xargs "${NM:-nm}" -A >"$symbols" 2>/dev/null || true
+find core adapters -name '*.o' | LC_ALL=C sort | xargs ${NM:-nm} -A >"$symbols" 2>/dev/null || true
 python3 - "$top_srcdir/tests/core/rooms.list" "$symbols" <<'END'
 import re
 import sys
@@ -67,6 +67,8 @@ for circle in found:
         bad.append(f"{len(circle)} files call each other in a circle, {limits[0] if limits else 'none'} may: {' '.join(circle)}")
 # What was not built here is in no circle.
 bad += [f"the circle of {file} is gone: its line in rooms.list, too" for file in allowed if file in graph]
+if not home:
+    bad.append("no functions are seen in the objects")
 print("\n".join(bad), end="\n" if bad else "")
-sys.exit(1 if bad or not home else 0)
+sys.exit(1 if bad else 0)
 END
