@@ -393,7 +393,7 @@ static int write_tables(char **paths, struct options *options)
 	options->partitions.folder = options->output;
 	if (options->partitioned)
 		return d9__export_partitions(paths, &options->partitions);
-#if HAVE_SQLITE
+#ifdef HAVE_SQLITE
 	return d9__export_tables(paths, options->output);
 #else
 	return d9__cmd_fail("export", "this dial9 was built without SQLite, which --format parquet needs but for --partitions: "

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <stddef.h>
+
 #include "cli/cmd.h"
 #include "tool/args.h"
 
-#if HAVE_SQLITE
+#ifdef HAVE_SQLITE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +45,7 @@ static const struct d9__usage usage = {
 	.opts = opts,
 };
 
-#if HAVE_SQLITE
+#ifdef HAVE_SQLITE
 
 #define DEFAULT_TIMEOUT_NS ((uint64_t)60 * 1000000000)
 #define DEFAULT_MEMORY	   ((uint64_t)1 << 30)
