@@ -154,19 +154,15 @@ static struct left *list(const struct d9__ship_dead *dead, const struct d9__ship
 	return left;
 }
 
-/* What is missing is so in the hour in which the segment was sealed. */
+/* Remove |left|, unsent, once its gap is written down. */
 static bool evict(const struct left *left)
 {
-	uint64_t sealed_s = (uint64_t)left->at.tv_sec;
 	struct d9__claim claim;
-	char number[24];
 	bool gone;
 
 	if (d9__claim_open(&claim, left->segment->path))
 		return false;
-	snprintf(number, sizeof(number), "%" PRIu64, left->segment->index);
-	gone = !d9__shipped_gap(claim.dir, number, sealed_s) && !d9__claim_remove(&claim);
-	d9__hour_untell(claim.dir, sealed_s);
+	gone = !d9__hour_lose(claim.dir, left->segment->index, (uint64_t)left->at.tv_sec) && !d9__claim_remove(&claim);
 	d9__claim_release(&claim);
 	return gone;
 }
@@ -223,7 +219,7 @@ static bool is_empty(DIR *dir)
 	return true;
 }
 
-/* Whether markers tell of all that is missing here: else the list is the one place that does. */
+/* True if stored markers tell every gap of the list in |dir|; otherwise the list is the only place that does. */
 static bool is_told(int dir)
 {
 	struct d9__shipped shipped;
@@ -235,7 +231,7 @@ static bool is_told(int dir)
 	return told;
 }
 
-/* What has come since stays.  The lock is the last to go: until then nobody else enters. */
+/* Remove the names that is_nothing() knows; others may have come since.  The lock goes last, because no process enters before. */
 static void clear(DIR *dir)
 {
 	struct dirent *entry;

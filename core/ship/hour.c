@@ -247,7 +247,8 @@ static void names_of(uint64_t epoch_s, char name[32], char told[48])
 	snprintf(told, 48, "%s" D9__HOUR_TOLD, name);
 }
 
-void d9__hour_untell(int dir, uint64_t epoch_s)
+/* The marker of the hour of |epoch_s| is stored again. */
+static void untell(int dir, uint64_t epoch_s)
 {
 	char name[32], told[48];
 	int locked = lock(dir);
@@ -257,6 +258,22 @@ void d9__hour_untell(int dir, uint64_t epoch_s)
 		renameat2(dir, told, dir, name, RENAME_NOREPLACE);
 		close(locked);
 	}
+}
+
+int d9__hour_lose(int dir, uint64_t index, uint64_t sealed_s)
+{
+	char number[24];
+	int err;
+
+	/*
+	 * First, because a shipper that is killed behind the line would leave an hour that counts as told; and again, because another
+	 * shipper may have told it in between.
+	 */
+	untell(dir, sealed_s);
+	snprintf(number, sizeof(number), "%" PRIu64, index);
+	err = d9__shipped_gap(dir, number, sealed_s);
+	untell(dir, sealed_s);
+	return err;
 }
 
 bool d9__hour_is_told(int dir, uint64_t epoch_s)

@@ -36,8 +36,11 @@ struct d9__hour_segment {
 /* Add it to its hour in the directory |dir|, unless it is there already.  0, -ENOMEM, or an error of a file. */
 int d9__hour_add(int dir, const struct d9__hour_segment *segment);
 
-/* Segments of |epoch_s| were written down as missing in |dir|: what told of their hour has to tell again. */
-void d9__hour_untell(int dir, uint64_t epoch_s);
+/*
+ * Write down that the segment |index| in |dir|, sealed at |sealed_s|, will be in no store, before it is removed: in the list
+ * (shipped.h), and so that the marker of its hour is stored again.  0, or as d9__shipped_gap().
+ */
+int d9__hour_lose(int dir, uint64_t index, uint64_t sealed_s);
 
 /* Whether a marker tells all of the hour of |epoch_s|. */
 bool d9__hour_is_told(int dir, uint64_t epoch_s);

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "ring/directory.h"
 #include "segment/retention.h"
 #include "ship/hour.h"
-#include "ship/shipped.h"
 
 #define FOLDER "refused"
 #define MOST   16
@@ -56,21 +54,16 @@ static int look(int fd, struct found *found)
 	return 0;
 }
 
-/* What goes is in no store, and never will be: that is written down before. */
+/* Remove the oldest segment of the folder |fd|, once its gap is written down in |dir|. */
 static int make_room(int dir, int fd, const struct found *found)
 {
-	char number[24];
 	struct stat st;
 	int err;
 
 	if (fstatat(fd, found->oldest, &st, AT_SYMLINK_NOFOLLOW))
 		return -errno;
-	snprintf(number, sizeof(number), "%" PRIu64, found->oldest_index);
-	err = d9__shipped_gap(dir, number, (uint64_t)st.st_mtim.tv_sec);
-	if (err)
-		return err;
-	d9__hour_untell(dir, (uint64_t)st.st_mtim.tv_sec);
-	return unlinkat(fd, found->oldest, 0) ? -errno : 0;
+	err = d9__hour_lose(dir, found->oldest_index, (uint64_t)st.st_mtim.tv_sec);
+	return err ? err : unlinkat(fd, found->oldest, 0) ? -errno : 0;
 }
 
 int d9__refused_take(const struct d9__claim *claim)
@@ -94,7 +87,7 @@ int d9__refused_take(const struct d9__claim *claim)
 	return err;
 }
 
-/* Out of the folder in |dir|. */
+/* Move |name| out of the folder in |dir|.  1 or -errno. */
 static int move_back(int dir, const char *name)
 {
 	int fd = d9__directory_enter(dir, FOLDER, 0), err;
