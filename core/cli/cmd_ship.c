@@ -28,14 +28,16 @@
 
 /* ---- what is told ---- */
 
-/* What is wrong with a path is told once, whatever the number of looks. */
+/* Print what is wrong with |path|, or with the store; of a path only once, because the service looks again and again. */
 static void tell(void *context, const char *path, const char *what)
 {
 	struct d9__ship_service *ship = context;
 	char *line;
 
-	if (asprintf(&line, "%s: %s", path ? path : ship->options.to, what) < 0)
+	if (asprintf(&line, "%s: %s", path ? path : ship->options.to, what) < 0) {
+		d9__cmd_fail("ship", "%s", what);
 		return;
+	}
 	if (!path || d9__told_news(&ship->told, line))
 		d9__cmd_fail("ship", "%s", line);
 	free(line);
@@ -45,8 +47,10 @@ static void tell_stage(void *context, const char *path, const char *stage, const
 {
 	char *line;
 
-	if (asprintf(&line, "%s%s%s%s", stage ? "stage '" : "", stage ? stage : "", stage ? "': " : "", what) < 0)
+	if (asprintf(&line, "%s%s%s%s", stage ? "stage '" : "", stage ? stage : "", stage ? "': " : "", what) < 0) {
+		tell(context, path, what);
 		return;
+	}
 	tell(context, path, line);
 	free(line);
 }

@@ -67,8 +67,8 @@ static const struct {
 };
 
 /*
- * Callbacks that compute stand among those that sleep, as neither is the consequence of the other: the longer first.
- * What they did to clocks and timers comes behind both.
+ * Return the place of a check among findings of one severity.  Callbacks that compute share that of callbacks that sleep,
+ * because neither is the consequence of the other: the longer comes first, and findings about clocks and timers behind both.
  */
 static unsigned place_of(unsigned rank)
 {

@@ -14,8 +14,9 @@
 #include "serve/archive_parts.h"
 #include "serve/text_hash.h"
 
-/* One process for the loop, one for the machine's other users. */
 #define SENSELESS "its summary cannot be read"
+
+/* One process for the loop, one for the machine's other users. */
 #define READERS_MAX 2
 
 /* Of a place far away; the network waits, not the machine. */

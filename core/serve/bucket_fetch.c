@@ -136,8 +136,8 @@ static bool start_fetch(struct d9__bucket_source *source, struct d9__bucket_fetc
 	}
 	source->fetching++;
 	source->n_gets++;
+	/* Ask for one byte more than the list had, because the object may have grown since. */
 	d9__bucket_requested(source, request,
-			     /* One byte more than the list had: what has become longer meanwhile is not taken for what it was. */
 			     d9__bucket_get(source->bucket, request->token, fetch->item->key, 0, fetch->item->object_bytes + 1, fetch->fd));
 	return true;
 }

@@ -177,7 +177,7 @@ static const char *advice(const struct d9__bucket_answer *answer)
 	return NULL;
 }
 
-/* What happened, for people. */
+/* Write the line that the page shows for |answer|. */
 static void tell_error(struct d9__bucket_source *source, const struct d9__bucket_answer *answer)
 {
 	const char *told = advice(answer), *url = d9__bucket_url(source->bucket);
@@ -246,7 +246,7 @@ static void set_facts(struct d9__bucket_item *item)
 		item->facts.segments = 1;
 }
 
-/* Of summaries of one hour that of most segments counts, and of these the one that knows of most that are missing. */
+/* True if summary |one| of an hour replaces |other|: it has more segments, or as many and more missing ones. */
 static bool tells_more(const struct d9__stored_key *one, const struct d9__stored_key *other)
 {
 	return one->segments != other->segments ? one->segments > other->segments : one->missing > other->missing;

@@ -44,7 +44,7 @@ void d9__stored_key_name(const struct d9__stored_key *key, char out[D9__STORED_N
 /* The other way: service, instance, boot id and time of a segment's name; false: it is none. */
 bool d9__stored_name_parse(const char *name, struct d9__stored_key *out);
 
-/* What the page calls a part of a key, |len| bytes at |text|; false: it is none. */
+/* Decode a part of a key, |len| bytes at |text|, as the page shows it; false: it is no such part. */
 bool d9__stored_part(const char *text, size_t len, char out[D9__STORED_PART]);
 
 /* "2026-11-29" at the beginning of |text|, in seconds since 1970; false: there is none. */

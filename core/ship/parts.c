@@ -113,7 +113,10 @@ int d9__parts_ask(struct d9__session *session, struct d9__job *job)
 	}
 }
 
-/* The ETag of the whole, which stores make of those of the parts.  Each of these was confirmed alone, and radosgw leaves this one empty. */
+/*
+ * True if |etag|, of the whole, agrees with what the parts were confirmed to be.  It may be empty, because radosgw leaves it so
+ * and each part was confirmed alone.
+ */
 static bool is_confirmed(struct d9__job *job, const char *etag)
 {
 	char wanted[64];

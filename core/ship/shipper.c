@@ -164,7 +164,7 @@ static void finish_stored(struct d9__shipper *shipper, struct d9__outgoing *out)
 		settle(shipper, out);
 }
 
-/* It was not its fault; it may be another process's than what was refused now. */
+/* Move the segment that was refused before back, because the store refuses others in the same way. */
 static void return_refused(struct d9__shipper *shipper)
 {
 	if (*shipper->refused_path && d9__refused_return(shipper->refused_path) > 0)
@@ -240,7 +240,7 @@ static enum state count_end(struct d9__shipper *shipper, enum d9__outgoing_end e
 	return FINISHED;
 }
 
-/* What could not be written down would be sent again and again. */
+/* True if |out| can be written into the list once it is stored; otherwise it would be sent at every look. */
 static bool can_settle(struct d9__shipper *shipper, const struct d9__outgoing *out)
 {
 	int err = out->claim.copies ? 0 : d9__shipped_ready(out->claim.dir);
@@ -443,7 +443,7 @@ static const struct d9__bucket_answer *await_text(struct d9__shipper *shipper, u
 	return NULL;
 }
 
-/* It alone is refused, which is no reason to leave others alone. */
+/* Tell that the store refuses the object about |path|; the others are still sent. */
 static void refuse_text(struct d9__shipper *shipper, const char *path, const struct d9__bucket_answer *answer)
 {
 	char what[512];
@@ -572,7 +572,7 @@ static void ship_dumps(struct d9__shipper *shipper, const struct d9__ship_tree *
 				ship_dump(shipper, &tree->processes[p], &tree->processes[p].dumps[d]);
 }
 
-/* A store that accepts connections and says nothing gives no error to tell. */
+/* Tell that the deadline came before any answer, because a store that accepts connections and is silent causes no error. */
 static void tell_silence(struct d9__shipper *shipper)
 {
 	if (shipper->over && shipper->deadline_ns && shipper->left && !shipper->stored && !*shipper->told)
@@ -585,7 +585,7 @@ int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tre
 	bool whole;
 	int err = run_batch(shipper, tree, true);
 
-	/* Of hours only segments count. */
+	/* An hour is told when all its segments are stored; dumps do not matter for it. */
 	told = shipper->left;
 	if (!err)
 		ship_dumps(shipper, tree);

@@ -119,7 +119,7 @@ int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *pr
 	}
 	err = run(fd, key, root, stages, why, why_size);
 	taken = take_all(root, prefix, out);
-	/* All of a damaged segment have what could be read. */
+	/* Keep the tables of a damaged segment if all were written: they have the events before the damage. */
 	if (err == -EBADMSG && !taken && out->n == D9__TABLES_ALL)
 		err = 0;
 	if (!err && taken) {

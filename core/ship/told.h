@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Told: which lines were told in this look or in the one before.  What goes on being wrong is told once, until it has changed. */
+/* Told: the lines that a service printed in this look or the one before, so that it prints a lasting fault only once. */
 
 #pragma once
 

@@ -4,7 +4,7 @@
  * recording numbered events on two threads and telling in shared memory how far it is.
  *
  * D9_KILLS=1000 for as many random moments, and a fifth of it in rows of short threads.  If unset 40; with a
- * sanitizer or valgrind, where each takes seconds on a busy machine and what it saw ends with the victim, 10.
+ * sanitizer, where each takes seconds on a busy machine and what it saw ends with the victim, 10.
  */
 #include "config.h"
 
@@ -462,7 +462,7 @@ static int kills(void)
 {
 	const char *text = getenv("D9_KILLS");
 
-	return text ? atoi(text) : D9__SANITIZED || getenv("VALGRIND") ? 10 : 40;
+	return text ? atoi(text) : D9__SANITIZED ? 10 : 40;
 }
 
 static void test_kill_at_a_random_moment_loses_nothing(void)
