@@ -9,7 +9,7 @@
 
 #include "base/dir.h"
 #include "base/lines.h"
-#include "scratch.h"
+#include "core/record/scratch.h"
 #include "support/d9_test.h"
 
 #define FILES 1000 /* more than one answer of the kernel's holds */
