@@ -8,7 +8,7 @@
 
 #include <dial9/loop.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "libev/layout.h"
 #include "libev/polls.h"
 #include "libev/records.h"

@@ -12,7 +12,7 @@
 #include "analyze/hot_threads.h"
 #include "analyze/helpers.h"
 #include "analyze/stale.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "read/known_text.h"
 
 

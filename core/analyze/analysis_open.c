@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "read/known_text.h"
 
 /* The segment with its PollStart is gone; what was written since says that it is still open. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "read/known_text.h"
 
 /* Places in which calls were found asleep that are told apart, in a whole trace. */

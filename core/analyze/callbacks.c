@@ -10,7 +10,7 @@
 #include "analyze/callbacks.h"
 #include "analyze/hot.h"
 #include "analyze/stalls.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 
 /* Kinds are bits of a word; more than these share the last. */
 #define MAX_KINDS 32

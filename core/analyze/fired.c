@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analyze/callbacks.h"
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 #include "read/known_text.h"
 #include "text/units.h"
 

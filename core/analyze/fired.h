@@ -9,7 +9,7 @@
 #include <dial9/reader.h>
 
 #include "analyze/metadata.h"
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 #include "text/units.h"
 
 struct d9__callback;

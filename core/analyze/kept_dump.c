@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "analyze/fired.h"
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 #include "read/folder.h"
 
 #define TEXT_MAX     ((size_t)1 << 20) /* a recorder's has 48 KiB */

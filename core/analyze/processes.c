@@ -12,7 +12,7 @@
 #include "analyze/budget.h"
 #include "analyze/processes.h"
 #include "analyze/table.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 
 /* The metadata stand at the beginning of a segment; behind that many events nobody looks. */
 #define EVENTS_BEFORE_METADATA 64

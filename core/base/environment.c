@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
-#include "format/heap.h"
+#include "base/heap.h"
 
 #define PREFIX "DIAL9_"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 
 #define CAPACITY_MIN 64
 

@@ -10,14 +10,14 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "format/store_name.h"
-#include "format/utf8.h"
-#include "format/heap.h"
+#include "base/store_name.h"
+#include "base/utf8.h"
+#include "base/heap.h"
 #include "base/environment.h"
 #include "base/nearest.h"
 #include "base/options.h"
 #include "base/span_filter.h"
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 
 enum kind { BOOL, NUMBER, CHOICE, TEXT };
 

@@ -57,7 +57,7 @@ enum d9__option {
 	D9__OPTION_HOST,
 	D9__OPTION_RUNTIME_NAME,
 	D9__OPTION_SPAN_FILTER,
-	D9__OPTION_TRIGGERS, /* see format/trigger_text.h */
+	D9__OPTION_TRIGGERS, /* see base/trigger_text.h */
 	D9__OPTION_S3_BUCKET,
 	D9__OPTION_S3_PREFIX,
 	D9__OPTION_GIVER, /* of `dial9 record`; see segment/giver.h */

@@ -10,8 +10,8 @@
 
 #include <dial9/span.h>
 
+#include "base/heap.h"
 #include "base/span_filter.h"
-#include "format/heap.h"
 
 /* Spans of one target and level. */
 struct class {

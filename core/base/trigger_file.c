@@ -12,7 +12,7 @@
 
 #include <dial9/error.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 
 int d9__trigger_file_name(const char *one, size_t len, char path[PATH_MAX])
 {

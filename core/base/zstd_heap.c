@@ -4,7 +4,7 @@
 #define ZSTD_STATIC_LINKING_ONLY /* where memory comes from is not among what zstd promises to keep; it is as it was since 1.0 */
 #include "base/zstd_heap.h"
 
-#include "format/heap.h"
+#include "base/heap.h"
 
 static void *allocate(void *opaque, size_t size)
 {

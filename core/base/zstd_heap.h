@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zstd with memory of ours: see format/heap.h.  NULL: there is none. */
+/* zstd with memory of ours: see base/heap.h.  NULL: there is none. */
 
 #pragma once
 

@@ -29,8 +29,8 @@
 #include "watch/recover_users.h"
 #include "text/text.h"
 #include "cli/trigger_names.h"
-#include "format/trigger_text.h"
-#include "format/utf8.h"
+#include "base/trigger_text.h"
+#include "base/utf8.h"
 #include "base/trigger_file.h"
 
 #define CPU_HZ_MAX 1000

@@ -11,9 +11,9 @@
 
 #include <dial9/error.h>
 
+#include "base/trigger_text.h"
 #include "cli/cmd.h"
 #include "cli/trigger_names.h"
-#include "format/trigger_text.h"
 #include "text/text.h"
 #include "tool/args.h"
 #include "watch/control.h"

@@ -7,7 +7,7 @@
 
 #include "cli/info_json.h"
 #include "analyze/budget.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 
 const char *d9__wall_text(uint64_t wall_ns, char buf[D9__WALL_LEN])
 {

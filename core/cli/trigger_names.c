@@ -13,9 +13,9 @@
 
 #include <dial9/error.h>
 
+#include "base/trigger_text.h"
 #include "cli/cmd.h"
 #include "cli/trigger_names.h"
-#include "format/trigger_text.h"
 #include "symbol/elf_needs.h"
 #include "symbol/elf_program.h"
 #include "symbol/entries.h"

@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/lines.h"
+#include "base/sort.h"
 #include "drain/dead_ring.h"
-#include "format/heap.h"
-#include "format/sort.h"
 #include "format/wire.h"
 #include "ring/descriptors.h"
 #include "ring/event_types.h"

@@ -20,7 +20,7 @@
 
 #include "format/encoder.h"
 #include "drain/drain.h"
-#include "format/heap.h"
+#include "base/heap.h"
 #include "drain/rates.h"
 #include "base/test_point.h"
 

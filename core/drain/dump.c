@@ -17,11 +17,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "drain/drain.h"
 #include "drain/dump.h"
 #include "drain/dump_writer.h"
 #include "drain/health.h"
-#include "format/heap.h"
 #include "format/wire.h"
 #include "ring/chunk.h"
 #include "ring/clock.h"

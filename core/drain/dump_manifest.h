@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/trigger_text.h"
 #include "drain/dump.h"
-#include "format/trigger_text.h"
 #include "segment/writer.h"
 
 #define D9__MANIFEST_FIRED    100 /* more are counted */

@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "drain/dump.h"
 #include "drain/dump_writer.h"
-#include "format/heap.h"
 #include "ring/clock.h"
 #include "ring/descriptors.h"
 #include "segment/dump_tasks.h"

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/dir.h"
+#include "base/heap.h"
 #include "base/memory_limit.h"
+#include "base/sort.h"
 #include "drain/recover.h"
-#include "format/heap.h"
-#include "format/sort.h"
 #include "ring/directory.h"
 
 #define KEPT_PER_SERVICE 2

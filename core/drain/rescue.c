@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/test_point.h"
 #include "base/thread.h"
 #include "drain/drain.h"
 #include "drain/rescue.h"
 #include "drain/side_event.h"
 #include "format/encoder.h"
-#include "format/heap.h"
 #include "record/open_calls.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "findings/findings.h"
-#include "format/utf8.h"
 #include "text/units.h"
 
 const char *d9__severity_name(enum d9__severity severity)

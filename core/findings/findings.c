@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "analyze/hot.h"
+#include "base/utf8.h"
 #include "findings/findings.h"
-#include "format/utf8.h"
 #include "text/units.h"
 
 /* A unit ends where none of these follows. */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "findings/findings.h"
-#include "format/utf8.h"
 #include "text/units.h"
 
 /* Examples under a finding. */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "fleet/parquet_column.h"
 #include "fleet/thrift.h"
-#include "format/utf8.h"
 
 #define ZSTD_LEVEL 3
 #define MAGIC	   "PAR1"

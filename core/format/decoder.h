@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/arena.h"
+#include "base/arena.h"
 #include "format/cursor.h"
 #include "format/pool.h"
 #include "format/definition.h"

@@ -12,9 +12,9 @@
 
 #include <dial9/reader.h>
 
+#include "base/heap.h"
+#include "base/sort.h"
 #include "format/hash.h"
-#include "format/heap.h"
-#include "format/sort.h"
 #include "format/varint.h"
 
 #define DEDUPE_BYTES_MAX 4096

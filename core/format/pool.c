@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 
 #define CAPACITY_MIN 64
 #define PROBE_MAX    64

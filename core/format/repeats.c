@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/sort.h"
+#include "base/sort.h"
 
 static int compare(const void *left, const void *right)
 {

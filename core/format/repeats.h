@@ -8,7 +8,7 @@
 
 #include <dial9/reader.h>
 
-#include "format/arena.h"
+#include "base/arena.h"
 
 /* Add to |*repeats| how many of the |n| |pairs| have the key of an earlier one.  0 or -ENOMEM. */
 int d9__repeats_count(const struct d9_text *pairs, size_t n, struct d9__arena *arena, uint64_t *repeats);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "format/repeats.h"
 #include "format/varint.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "loop/generated.h"
 #include "ring/names.h"
 #include "segment/modules.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "loop/loops.h"
 #include "loop/spin.h"
 #include "loop/thread_state.h"

@@ -14,7 +14,7 @@
 
 #include <dial9/recorder.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "ring/clock.h"
 #include "record/dump_request.h"
 #include "record/flush.h"

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 
 /* How it is with one condition; zeros at first. */
 struct d9__level {

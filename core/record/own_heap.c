@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The heap of libdial9, over pages of its own: see format/heap.h.
+ * The heap of libdial9, over pages of its own: see base/heap.h.
  *
  * Before each block lies its size.  Small blocks have one of a few sizes, are cut from regions, and when they are freed wait in
  * the list of their size; they are never given back to the kernel.  A large one is a mapping by itself.
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/mapped.h"
-#include "format/heap.h"
 #include "ring/clock.h"
 
 #define REGION_BYTES ((size_t)128 << 10)

@@ -21,7 +21,7 @@
 #include <dial9/error.h>
 #include <dial9/version.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "record/aside.h"
 #include "segment/callbacks.h"
 #include "ring/clock.h"

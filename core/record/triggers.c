@@ -25,12 +25,12 @@
 #include <dial9/error.h>
 #include <dial9/trigger.h>
 
+#include "base/heap.h"
 #include "base/trigger_file.h"
+#include "base/trigger_text.h"
 #include "drain/dump_manifest.h"
 #include "drain/health.h"
 #include "drain/rates.h"
-#include "format/heap.h"
-#include "format/trigger_text.h"
 #include "record/flush.h"
 #include "record/levels.h"
 #include "record/sandbox.h"

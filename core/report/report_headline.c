@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "report/report.h"
 #include "report/report_parts.h"
 #include "text/page.h"

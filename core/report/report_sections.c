@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "report/report_cells.h"
 #include "report/report_heap.h"
 #include "report/report_idle.h"

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "ring/chunk.h"
-#include "format/sort.h"
+#include "base/sort.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
 #include "base/test_point.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "ring/clock.h"
 #include "ring/gate.h"
 #include "ring/note.h"

@@ -28,8 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/store_name.h"
-#include "format/trigger_text.h"
+#include "base/store_name.h"
+#include "base/trigger_text.h"
 #include "ring/clock.h"
 #include "ring/note.h"
 

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/dir.h"
+#include "base/heap.h"
 #include "base/lines.h"
 #include "drain/dead_ring.h"
-#include "format/heap.h"
 #include "ring/ring_view.h"
 
 #define LOOKS_MAX   20 /* at a page whose writer may be in it, at a lock that is held for a moment */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "sample/cfi.h"
-#include "format/heap.h"
+#include "base/heap.h"
 
 #define STATES_MAX 16 /* that DW_CFA_remember_state keeps */
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
+#include "base/sort.h"
 #include "format/cursor.h"
-#include "format/heap.h"
-#include "format/sort.h"
 #include "sample/cfi.h"
 #include "sample/eh_frame.h"
 

@@ -11,8 +11,8 @@
 
 #include <dial9/error.h>
 
-#include "format/heap.h"
-#include "format/sort.h"
+#include "base/heap.h"
+#include "base/sort.h"
 #include "record/flush.h"
 #include "ring/emit_inl.h"
 #include "ring/names.h"

@@ -8,7 +8,7 @@
 
 #include "record/own_memory.h"
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "sample/eh_frame.h"
 #include "sample/module_frames.h"
 

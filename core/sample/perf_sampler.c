@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "record/sampling.h"
 #include "ring/chunk.h"
 #include "ring/event_types.h"

@@ -19,9 +19,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/maps.h"
-#include "format/heap.h"
-#include "format/sort.h"
+#include "base/sort.h"
 #include "sample/eh_frame.h"
 #include "sample/module_frames.h"
 #include "sample/unwind_table.h"

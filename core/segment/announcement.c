@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "format/encoder.h"
-#include "format/sort.h"
 #include "ring/names.h"
 
 #define NAMES_MAX   64    /* in one batch */

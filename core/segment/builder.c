@@ -6,7 +6,7 @@
 
 #include "format/encoder.h"
 #include "segment/builder.h"
-#include "format/heap.h"
+#include "base/heap.h"
 #include "ring/event_types.h"
 
 static bool reserve(struct d9__builder *b, size_t more)

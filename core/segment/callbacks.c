@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "segment/callbacks.h"
-#include "format/heap.h"
+#include "base/heap.h"
 #include "ring/note.h"
 #include "base/options.h"
 #include "base/thread.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "format/wire.h"
 #include "ring/names.h"
 #include "segment/announcement.h"

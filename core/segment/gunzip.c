@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "segment/gunzip.h"
-#include "format/heap.h"
+#include "base/heap.h"
 #include "segment/gzip.h"
 
 #define INPUT      65536u

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "format/wire.h"
 #include "segment/gzip.h"
 

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "ring/clock.h"
 #include "segment/announcement.h"
 #include "segment/dump_tasks.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "format/encoder.h"
-#include "format/heap.h"
 #include "ring/event_types.h"
 #include "ring/note.h"
 #include "segment/metadata.h"

@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/sanitized.h"
 #include "base/thread.h"
-#include "format/heap.h"
 #include "record/flush.h"
 #include "record/own_memory.h"
 #include "record/sandbox.h"

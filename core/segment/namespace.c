@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/dir.h"
+#include "base/heap.h"
 #include "drain/dump_manifest.h"
-#include "format/heap.h"
 #include "ring/clock.h"
 #include "ring/descriptors.h"
 #include "ring/directory.h"

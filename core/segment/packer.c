@@ -6,8 +6,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/heap.h"
 #include "base/zstd_heap.h"
-#include "format/heap.h"
 #include "format/wire.h"
 #include "segment/gzip.h"
 #include "segment/packer.h"

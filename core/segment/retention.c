@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "segment/retention.h"
-#include "format/heap.h"
+#include "base/heap.h"
 
 void d9__retention_init(struct d9__retention *ret, uint64_t budget, uint64_t file_limit,
 			uint64_t rotation_ns)

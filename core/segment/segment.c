@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/test_point.h"
-#include "format/heap.h"
 #include "segment/files.h"
 #include "segment/segment.h"
 

@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/heap.h"
 #include "base/zstd_heap.h"
-#include "format/heap.h"
 #include "format/wire.h"
 #include "segment/gunzip.h"
 #include "segment/packer.h"

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/options.h"
 #include "base/test_point.h"
 #include "format/encoder.h"
-#include "format/heap.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
 #include "ring/note.h"

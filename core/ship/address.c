@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/store_name.h"
+#include "base/store_name.h"
 
 #define REGION_MAX 63
 #define PLACE      "{bucket}"

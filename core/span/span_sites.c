@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/span_filter.h"
-#include "format/heap.h"
 #include "record/arguments.h"
 #include "ring/event_types.h"
 #include "ring/names.h"

@@ -8,7 +8,7 @@
 
 #include <dial9/loop.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 #include "loop/callsites.h"
 #include "loop/entered.h"
 #include "loop/loops.h"

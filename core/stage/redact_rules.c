@@ -7,7 +7,7 @@
 
 #include <dial9/field_type.h>
 
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 #include "stage/redact_rules.h"
 #include "stage/scrub.h"
 #include "stage/scrub_plan.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 #include "symbol/debug_files.h"
 #include "symbol/demangle.h"
 #include "symbol/elf_file.h"

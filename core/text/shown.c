@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "text/shown.h"
 
 /*

@@ -14,11 +14,11 @@
 #include "cli/cmd.h"
 #include "text/text.h"
 #include "fuzz/fuzz.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "base/environment.h"
 #include "record/levels.h"
 #include "base/options.h"
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 
 #define LINES_MAX 128
 

@@ -18,7 +18,7 @@
 #include "symbol/symbolizer.h"
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 #include "read/known_text.h"
 
 void d9__life_release(struct d9__life *life)

@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/store_name.h"
 #include "cli/cmd.h"
 #include "cli/run/record_child.h"
-#include "format/store_name.h"
 #include "ring/directory.h"
 #include "ship/shipped.h"
 #include "ship/tree.h"

@@ -11,9 +11,9 @@
 
 #include <dial9/error.h>
 
+#include "base/store_name.h"
 #include "cli/cmd.h"
 #include "cli/ship/config_file.h"
-#include "format/store_name.h"
 #include "ship/shipper.h"
 #include "tool/args.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/sort.h"
+#include "base/sort.h"
 #include "support/d9_test.h"
 
 static unsigned compared;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 #include "support/d9_test.h"
 
 #define MS UINT64_C(1000000)

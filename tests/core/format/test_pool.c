@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "format/arena.h"
+#include "base/arena.h"
 #include "format/pool.h"
 #include "support/d9_test.h"
 

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/mapped.h"
-#include "format/heap.h"
 #include "ring/clock.h"
 #include "support/d9_test.h"
 

@@ -10,9 +10,9 @@
 #include <dial9/trigger.h>
 
 #include "base/trigger_file.h"
+#include "base/trigger_text.h"
 #include "core/record/scratch.h"
 #include "core/record/ticks.h"
-#include "format/trigger_text.h"
 #include "record/levels.h"
 #include "record/triggers.h"
 #include "ring/clock.h"

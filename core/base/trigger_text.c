@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "format/trigger_text.h"
+#include "base/trigger_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "format/utf8.h"
+#include "base/utf8.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MINUTE_NS (60 * SECOND_NS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "format/sort.h"
+#include "base/sort.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "format/arena.h"
+#include "base/arena.h"
 
 #include <stdlib.h>
 
-#include "format/heap.h"
+#include "base/heap.h"
 
 #define BLOCK_BYTES 4096
 #define KEEP_BYTES  ((size_t)1 << 20) /* a larger block is not kept for the next round */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "format/heap.h"
+#include "base/heap.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "format/store_name.h"
+#include "base/store_name.h"
 
 #include <string.h>
 
