@@ -8,7 +8,7 @@
 #include "drain/dead_peers.h"
 #include "drain/peers.h"
 #include "ring/clock.h"
-#include "segment/callbacks.h"
+#include "segment/user_callbacks.h"
 
 #define ASK_NS UINT64_C(1000000000)
 

@@ -17,7 +17,7 @@
 #include "record/flush.h"
 #include "ring/clock.h"
 #include "ring/descriptors.h"
-#include "segment/callbacks.h"
+#include "segment/user_callbacks.h"
 
 #define MS_NS	   UINT64_C(1000000)
 #define PATIENCE_NS (1000 * MS_NS)
@@ -86,7 +86,7 @@ bool d9__aside_go(pthread_t thread)
 	uint64_t deadline_ns = d9__clock_mono_ns() + PATIENCE_NS;
 	bool gone;
 
-	if (!d9__callbacks_pause(deadline_ns))
+	if (!d9__user_callbacks_pause(deadline_ns))
 		return false;
 	gone = !d9__descriptors_expect();
 	if (gone) {
@@ -97,7 +97,7 @@ bool d9__aside_go(pthread_t thread)
 	}
 	if (!gone) {
 		d9__descriptors_expect_none();
-		d9__callbacks_go_on();
+		d9__user_callbacks_go_on();
 		return false;
 	}
 	d9__thread_join(thread, atomic_load_explicit(&d9__flush.tid, memory_order_relaxed));
@@ -111,7 +111,7 @@ int d9__aside_return(pthread_t *thread)
 	if (err)
 		return err;
 	d9__descriptors_expect_none();
-	d9__callbacks_go_on();
+	d9__user_callbacks_go_on();
 	return 0;
 }
 

@@ -21,8 +21,8 @@
 #include "record/keeper.h"
 #include "record/recorder.h"
 #include "record/sandbox.h"
-#include "segment/callbacks.h"
 #include "segment/metadata.h"
+#include "segment/user_callbacks.h"
 
 /* Programs end soon after their main thread or go on for days: the longer it was, the more rarely it is asked. */
 #define PAUSE_MIN_NS 10000000
@@ -68,7 +68,7 @@ static bool all_have_left(void)
 	unsigned n = 0;
 
 	if (count_threads(&n, &main_ended))
-		return main_ended && n <= 2 + is_flushing() + (unsigned)d9__callbacks_running();
+		return main_ended && n <= 2 + is_flushing() + (unsigned)d9__user_callbacks_running();
 	/* A recording that is cut short, and says so, is better than a program that does not end. */
 	d9__metadata_set("recorder.ended",
 			 "when the main thread left: /proc does not tell when others do");

@@ -23,7 +23,7 @@
 
 #include "base/heap.h"
 #include "record/aside.h"
-#include "segment/callbacks.h"
+#include "segment/user_callbacks.h"
 #include "ring/clock.h"
 #include "base/environment.h"
 #include "ring/event_types.h"
@@ -227,7 +227,7 @@ static int start_locked(bool awaited)
 			       0);
 	d9__sampling_set(&options);
 	d9__triggers_arm(d9__options_text(&options, D9__OPTION_TRIGGERS));
-	err = d9__callbacks_start(&options);
+	err = d9__user_callbacks_start(&options);
 	if (err) {
 		d9__triggers_disarm();
 		return err;
@@ -238,7 +238,7 @@ static int start_locked(bool awaited)
 	err = d9__flush_start(&flush_thread);
 	if (err) {
 		d9__gate_set(0);
-		d9__callbacks_stop(0);
+		d9__user_callbacks_stop(0);
 		d9__triggers_disarm();
 		return err;
 	}
@@ -541,7 +541,7 @@ static bool stop_locked(uint64_t deadline_ns)
 	if (joinable)
 		pthread_join(flush_thread, NULL);
 	joinable = false;
-	if (!d9__callbacks_stop(deadline_ns))
+	if (!d9__user_callbacks_stop(deadline_ns))
 		return false;
 	atomic_store_explicit(&running, false, memory_order_release);
 	return true;
@@ -553,7 +553,7 @@ static int stop(uint32_t deadline_ms)
 
 	if (!is_mine())
 		return 0;
-	if (d9__callbacks_inside())
+	if (d9__user_callbacks_inside())
 		return -EDEADLK;
 	pthread_mutex_lock(&lock);
 	if (atomic_load_explicit(&running, memory_order_relaxed))
@@ -855,7 +855,7 @@ static void fork_child(void)
 		d9__note(D9_LOG_INFO, "forked from process %ld", parent);
 	}
 	if (was_running) {
-		d9__callbacks_fork_child();
+		d9__user_callbacks_fork_child();
 		d9__flush_fork_child();
 		joinable = false;
 		atomic_store_explicit(&running, false, memory_order_relaxed);

@@ -490,7 +490,7 @@ static void sealed(struct d9__writer *w)
 	if (!s)
 		return;
 	if (!w->lead)
-		d9__callbacks_announce(s);
+		d9__user_callbacks_announce(s);
 	if (has_files(w)) {
 		d9__sealed_segment_drop(s);
 	} else {

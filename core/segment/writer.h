@@ -15,12 +15,12 @@
 #include <dial9/options.h>
 
 #include "segment/builder.h"
-#include "segment/callbacks.h"
 #include "segment/living.h"
 #include "segment/namespace.h"
 #include "segment/retention.h"
 #include "segment/room.h"
 #include "segment/segment.h"
+#include "segment/user_callbacks.h"
 
 /* Read by any thread (relaxed), written by the flush thread. */
 struct d9__writer_counters {

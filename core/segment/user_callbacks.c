@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "segment/callbacks.h"
+#include "segment/user_callbacks.h"
 #include "base/heap.h"
 #include "ring/note.h"
 #include "base/options.h"
@@ -116,7 +116,7 @@ static void init_conditions(void)
 	pthread_condattr_destroy(&attr);
 }
 
-int d9__callbacks_start(const struct d9_options *options)
+int d9__user_callbacks_start(const struct d9_options *options)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int err = 0;
@@ -140,7 +140,7 @@ int d9__callbacks_start(const struct d9_options *options)
 	return err;
 }
 
-bool d9__callbacks_stop(uint64_t deadline_ns)
+bool d9__user_callbacks_stop(uint64_t deadline_ns)
 {
 	struct timespec until = { (time_t)(deadline_ns / 1000000000u),
 				  (long)(deadline_ns % 1000000000u) };
@@ -170,7 +170,7 @@ bool d9__callbacks_stop(uint64_t deadline_ns)
 	return ended;
 }
 
-bool d9__callbacks_pause(uint64_t deadline_ns)
+bool d9__user_callbacks_pause(uint64_t deadline_ns)
 {
 	struct timespec until = { (time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u) };
 	bool ended = true;
@@ -194,7 +194,7 @@ bool d9__callbacks_pause(uint64_t deadline_ns)
 	return ended;
 }
 
-void d9__callbacks_go_on(void)
+void d9__user_callbacks_go_on(void)
 {
 	pthread_mutex_lock(&lock);
 	if (paused) {
@@ -242,7 +242,7 @@ void d9__log(enum d9_log_level level, const char *fmt, ...)
 	push(item, &waiting_lines);
 }
 
-bool d9__callbacks_announce(struct d9_sealed_segment *segment)
+bool d9__user_callbacks_announce(struct d9_sealed_segment *segment)
 {
 	struct item *item;
 
@@ -256,7 +256,7 @@ bool d9__callbacks_announce(struct d9_sealed_segment *segment)
 	return push(item, &waiting_segments);
 }
 
-bool d9__callbacks_running(void)
+bool d9__user_callbacks_running(void)
 {
 	bool is;
 
@@ -266,7 +266,7 @@ bool d9__callbacks_running(void)
 	return is;
 }
 
-bool d9__callbacks_inside(void)
+bool d9__user_callbacks_inside(void)
 {
 	bool inside;
 
@@ -276,7 +276,7 @@ bool d9__callbacks_inside(void)
 	return inside;
 }
 
-void d9__callbacks_fork_child(void)
+void d9__user_callbacks_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	init_conditions();
