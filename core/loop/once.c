@@ -145,7 +145,7 @@ static inline void write_end(struct d9__slot *slot, uint64_t published, uint32_t
 /* As d9__poll_is_plain(). */
 static inline bool is_plain(const struct d9__thread *thread, const struct d9_poll *poll)
 {
-	const struct d9__callback *frame = &thread->frames[0];
+	const struct d9__frame_running *frame = &thread->frames[0];
 
 	return thread->mode == d9__mode(D9__ODD_OPEN | D9__ODD_FRAMES, D9__STAGE_ROUND, 1) &&
 	       frame->address == (uintptr_t)poll && d9__task_is(&thread->solo, frame->task) &&
@@ -154,7 +154,7 @@ static inline bool is_plain(const struct d9__thread *thread, const struct d9_pol
 
 static bool end_quickly(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll)
 {
-	struct d9__callback *frame = &thread->frames[0];
+	struct d9__frame_running *frame = &thread->frames[0];
 	uint64_t published, ns = d9__slot_now(slot);
 
 	if (ns - frame->start_ns > atomic_load_explicit(&d9__long_poll_ns, memory_order_relaxed) || !(published = d9__emit_open(slot)))

@@ -25,7 +25,7 @@ _Static_assert(D9__WORKER_WIDE == 0x80, "d9__emit_plain_poll_start() writes one 
 D9__EMIT_PLAIN void push(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns,
 			 const struct d9__cached_task *cached)
 {
-	struct d9__callback *frame = &thread->frames[0];
+	struct d9__frame_running *frame = &thread->frames[0];
 	uint64_t id = cached->emit.id;
 
 	frame->address = (uintptr_t)poll;

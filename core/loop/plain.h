@@ -50,7 +50,7 @@ static inline bool d9__poll_is_shared(const struct d9__thread *thread, const str
 static inline bool d9__poll_is_plain(const struct d9__thread *thread, const struct d9_poll *poll,
 				     uint32_t gate, uint64_t ns)
 {
-	const struct d9__callback *frame = &thread->frames[0];
+	const struct d9__frame_running *frame = &thread->frames[0];
 
 	return thread->mode == d9__mode(D9__ODD_OPEN | D9__ODD_FRAMES, D9__STAGE_ROUND, 1) &&
 	       frame->address == (uintptr_t)poll && !frame->once && thread->gate == gate &&

@@ -46,7 +46,7 @@ void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 }
 
 static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-		      const struct d9__callback *frame)
+		      const struct d9__frame_running *frame)
 {
 	d9__emit_poll_start(slot, ns, thread->worker, frame->depth, frame->task, frame->loc);
 	thread->odd |= D9__ODD_OPEN;
@@ -55,7 +55,7 @@ static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 /* The self wake keeps readers from measuring the piece from an old wake. */
 static void write_resumption(struct d9__thread *thread, struct d9__slot *slot)
 {
-	const struct d9__callback *top = &thread->frames[thread->n_frames - 1];
+	const struct d9__frame_running *top = &thread->frames[thread->n_frames - 1];
 	uint64_t ns = thread->resume_ns;
 
 	thread->resume_ns = 0;
@@ -133,14 +133,14 @@ static inline void see_gate(struct d9__thread *thread, struct d9__slot *slot, ui
 _Static_assert(D9__LONG_POLL_NS == D9__CPU_LONG_NS, "what is asked of polls that are not plain begins there");
 
 /* Since when |frame| has been running without a loop inside it. */
-static uint64_t began(const struct d9__thread *thread, const struct d9__callback *frame)
+static uint64_t began(const struct d9__thread *thread, const struct d9__frame_running *frame)
 {
 	return frame->start_ns > thread->cpu.unpark_ns ? frame->start_ns : thread->cpu.unpark_ns;
 }
 
 /* Off the CPU inside a callback, which is what a long poll is made of; and whether somebody waits for one as long. */
 static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-			      const struct d9__callback *frame)
+			      const struct d9__frame_running *frame)
 {
 	uint64_t took_ns = ns - began(thread, frame);
 	struct d9__cpu_off off;
@@ -156,7 +156,7 @@ static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, 
 /* The callback goes on to run a loop: by its end the figures of this piece would be gone, the wait's among them. */
 static __attribute__((noinline)) void examine_piece(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
-	const struct d9__callback *top = &thread->frames[thread->n_frames - 1];
+	const struct d9__frame_running *top = &thread->frames[thread->n_frames - 1];
 
 	if (ns - began(thread, top) > atomic_load_explicit(&d9__long_poll_ns, memory_order_relaxed))
 		examine_long_poll(thread, slot, ns, top);
@@ -207,7 +207,7 @@ void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__
 
 static void pop_frame(struct d9__thread *thread)
 {
-	struct d9__callback *frame = &thread->frames[--thread->n_frames];
+	struct d9__frame_running *frame = &thread->frames[--thread->n_frames];
 
 	frame->once = false;
 	frame->ended = 0;
@@ -217,7 +217,7 @@ static void pop_frame(struct d9__thread *thread)
 
 /* That of |frame|, which is none of the thread's any more. */
 static void end_task(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-		     const struct d9__callback *frame)
+		     const struct d9__frame_running *frame)
 {
 	struct d9__tasks_ended ended = { .n = 0 };
 
@@ -236,7 +236,7 @@ static void end_task(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 
 static void abandon_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
-	struct d9__callback frame = thread->frames[thread->n_frames - 1];
+	struct d9__frame_running frame = thread->frames[thread->n_frames - 1];
 
 	d9__polls_close(thread, slot, ns);
 	pop_frame(thread);
@@ -731,7 +731,7 @@ static bool find_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_
 /* Recording is off: remember when the open poll ended. */
 static void end_unrecorded(struct d9__thread *thread, const struct d9_poll *poll)
 {
-	struct d9__callback frame;
+	struct d9__frame_running frame;
 
 	if (!find_frame(thread, NULL, 0, poll))
 		return;
@@ -757,7 +757,7 @@ static void end_piece(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 static __attribute__((noinline)) void end_slow(struct d9__thread *thread, struct d9__slot *slot,
 					       uint64_t ns, const struct d9_poll *poll)
 {
-	struct d9__callback frame;
+	struct d9__frame_running frame;
 
 	if (!thread->n_frames || !find_frame(thread, slot, ns, poll))
 		return;

@@ -69,7 +69,7 @@ static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_
 static inline void d9__polls_push(struct d9__thread *thread, struct d9_poll *poll, uint8_t odd, uint16_t outer,
 				  uint32_t library, uint32_t loc, uint64_t id, uint64_t ns)
 {
-	struct d9__callback *frame = &thread->frames[outer];
+	struct d9__frame_running *frame = &thread->frames[outer];
 
 	frame->address = (uintptr_t)poll;
 	frame->task = id;

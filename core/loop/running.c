@@ -28,7 +28,7 @@ struct search {
 };
 
 /* The innermost frame of |task|; NULL: it is not running. */
-UNASKED static const struct d9__callback *find_frame(const struct d9__thread *thread, uint64_t task)
+UNASKED static const struct d9__frame_running *find_frame(const struct d9__thread *thread, uint64_t task)
 {
 	uint32_t n = READ(thread->n_frames);
 
@@ -41,7 +41,7 @@ UNASKED static const struct d9__callback *find_frame(const struct d9__thread *th
 }
 
 /* The innermost of the callbacks that a library's callback has called, in |frame|; its name's handle or 0. */
-UNASKED static uint32_t find_inner(const struct d9__thread *thread, const struct d9__callback *frame, uint32_t slot)
+UNASKED static uint32_t find_inner(const struct d9__thread *thread, const struct d9__frame_running *frame, uint32_t slot)
 {
 	const struct d9__entered *entered = &d9__entered_all[slot];
 	uint32_t n = atomic_load_explicit(&entered->n, memory_order_relaxed), frames = (uint32_t)(frame - thread->frames) + 1;
@@ -58,7 +58,7 @@ UNASKED static uint32_t find_inner(const struct d9__thread *thread, const struct
 	return 0;
 }
 
-UNASKED static const struct d9__callback *outermost_frame(const struct d9__thread *thread)
+UNASKED static const struct d9__frame_running *outermost_frame(const struct d9__thread *thread)
 {
 	return READ(thread->n_frames) ? &thread->frames[0] : NULL;
 }
@@ -79,7 +79,7 @@ UNASKED static void describe_outside(const struct d9__thread *thread, struct d9_
 
 UNASKED static void describe_one(const struct d9__thread *thread, struct d9__open_call *call, bool *found)
 {
-	const struct d9__callback *frame = call->around ? outermost_frame(thread) : find_frame(thread, call->task);
+	const struct d9__frame_running *frame = call->around ? outermost_frame(thread) : find_frame(thread, call->task);
 
 	if (!frame)
 		return;

@@ -40,7 +40,7 @@ enum d9__stage {
 };
 
 /* A running callback.  Kept here, not on its stack, which a longjmp() may have given to others. */
-struct d9__callback {
+struct d9__frame_running {
 	uintptr_t address; /* of its struct d9_poll: deeper is lower */
 	uint64_t task, key;
 	uint64_t start_ns; /* of its first piece */
@@ -82,7 +82,7 @@ struct d9__thread {
 	uint64_t late_end_ns;
 
 	/* Near the front: the first one's fields have short addresses. */
-	struct d9__callback frames[D9__FRAMES_MAX];
+	struct d9__frame_running frames[D9__FRAMES_MAX];
 
 	uint64_t park_ns; /* latest Park written */
 	uint32_t spins;	  /* waits without timeout since then */

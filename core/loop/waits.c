@@ -266,7 +266,7 @@ static void begin_wait(struct d9__task *task, uint64_t word, uint64_t bits, uint
 							memory_order_relaxed, memory_order_relaxed);
 }
 
-void d9__waits_begin(struct d9__thread *thread, const struct d9__callback *frame, uint64_t ns)
+void d9__waits_begin(struct d9__thread *thread, const struct d9__frame_running *frame, uint64_t ns)
 {
 	struct d9__waits *waits = &thread->waiting;
 	struct d9__task *task;

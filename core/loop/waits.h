@@ -17,7 +17,7 @@
 
 #include "loop/tasks.h"
 
-struct d9__callback;
+struct d9__frame_running;
 struct d9__slot;
 struct d9__thread;
 
@@ -42,7 +42,7 @@ void d9__waits_start(void);
 void d9__waits_end(struct d9__thread *thread, struct d9__slot *slot, uint32_t library, uint64_t key, uint64_t ns);
 
 /* |frame|'s callback returned at |ns|: what it armed waits from now on, and so does its own task if it stays armed. */
-void d9__waits_begin(struct d9__thread *thread, const struct d9__callback *frame, uint64_t ns);
+void d9__waits_begin(struct d9__thread *thread, const struct d9__frame_running *frame, uint64_t ns);
 
 /* Flush thread, whose slot is |own|: dump what waits since long and was not dumped yet.  For the end of a segment. */
 void d9__waits_tell(struct d9__slot *own, uint64_t now_ns);
