@@ -20,7 +20,7 @@ void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *e
 		worker->last_ns = last_ns;
 }
 
-static void take_park(struct d9__bridge_worker *worker, const struct d9__frame *frame,
+static void take_park(struct d9__bridge_worker *worker, const struct d9__wire_frame *frame,
 		      const uint8_t *p)
 {
 	bool unpark = frame->type_id == D9__EVENT_UNPARK;
@@ -33,7 +33,7 @@ static void take_park(struct d9__bridge_worker *worker, const struct d9__frame *
 	worker->state = unpark ? D9__WORKER_RUNNING : D9__WORKER_PARKED;
 }
 
-void d9__bridge_wrote_event(struct d9__bridge *bridge, const struct d9__frame *frame)
+void d9__bridge_wrote_event(struct d9__bridge *bridge, const struct d9__wire_frame *frame)
 {
 	struct d9__bridge_worker *worker;
 	const uint8_t *p = frame->values;

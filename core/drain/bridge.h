@@ -42,7 +42,7 @@ void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *e
 		      uint64_t last_ns);
 
 /* An event was written; for prefixes, whose end state no header tells. */
-void d9__bridge_wrote_event(struct d9__bridge *bridge, const struct d9__frame *frame);
+void d9__bridge_wrote_event(struct d9__bridge *bridge, const struct d9__wire_frame *frame);
 
 /*
  * Add to |out| what leads from the state in which the file leaves the worker to |entry|, where the

@@ -372,7 +372,7 @@ struct look {
 	uint64_t first_ns, last_ns, loop_ns;
 };
 
-static bool look_at(void *arg, const struct d9__frame *frame)
+static bool look_at(void *arg, const struct d9__wire_frame *frame)
 {
 	struct look *look = arg;
 	uint32_t end = (uint32_t)(frame->bytes - look->batch->bytes) + frame->len;

@@ -146,7 +146,7 @@ struct peek {
 };
 
 /* The first park or unpark of the worker tells its CPU time. */
-static bool find_cpu_time(void *arg, const struct d9__frame *frame)
+static bool find_cpu_time(void *arg, const struct d9__wire_frame *frame)
 {
 	struct peek *peek = arg;
 	const uint8_t *p = frame->values;
@@ -174,7 +174,7 @@ static void note_gap(struct d9__drain *drain, const struct d9__batch *batch,
 }
 
 /* What the first event of a worker says of the state before it. */
-static bool find_entry(void *arg, const struct d9__frame *frame)
+static bool find_entry(void *arg, const struct d9__wire_frame *frame)
 {
 	struct d9__entry_state *entry = arg;
 	const uint8_t *p = frame->values;
@@ -213,7 +213,7 @@ struct follow {
 	uint64_t last_ns;
 };
 
-static bool follow_frame(void *arg, const struct d9__frame *frame)
+static bool follow_frame(void *arg, const struct d9__wire_frame *frame)
 {
 	struct follow *follow = arg;
 	const uint8_t *p = frame->values;

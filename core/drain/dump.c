@@ -129,7 +129,7 @@ struct cut {
 };
 
 /* The first event in the window, behind what was taken from the batch before. */
-static bool find_cut(void *arg, const struct d9__frame *frame)
+static bool find_cut(void *arg, const struct d9__wire_frame *frame)
 {
 	struct cut *cut = arg;
 	uint32_t at = (uint32_t)(frame->bytes - cut->batch->bytes);

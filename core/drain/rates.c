@@ -51,7 +51,7 @@ static void move_on(struct counted *slot, uint64_t step)
 		slot->step = step;
 }
 
-static bool count_frame(void *arg, const struct d9__frame *frame)
+static bool count_frame(void *arg, const struct d9__wire_frame *frame)
 {
 	struct counted *slot = arg;
 

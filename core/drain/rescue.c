@@ -83,7 +83,7 @@ static bool is_pairs(const uint8_t *p, uint32_t len, uint32_t n)
 	return !len;
 }
 
-static void find_type(struct rescue *r, const struct d9__frame *frame)
+static void find_type(struct rescue *r, const struct d9__wire_frame *frame)
 {
 	uint16_t id = d9__wire_get_u16(frame->bytes + 1);
 
@@ -97,7 +97,7 @@ static void find_type(struct rescue *r, const struct d9__frame *frame)
 }
 
 /* The first metadata, and every type of the program. */
-static bool look_at_lead(void *arg, const struct d9__frame *frame)
+static bool look_at_lead(void *arg, const struct d9__wire_frame *frame)
 {
 	struct rescue *r = arg;
 	uint32_t len;
@@ -383,7 +383,7 @@ struct probe {
 	bool last; /* the last frame is one */
 };
 
-static bool count_events(void *arg, const struct d9__frame *frame)
+static bool count_events(void *arg, const struct d9__wire_frame *frame)
 {
 	struct probe *found = arg;
 

@@ -77,7 +77,7 @@ static void add_id(struct d9__dump_tasks *tasks, struct d9__id_set *set, uint64_
 		tasks->failed = true;
 }
 
-static bool look_at(void *arg, const struct d9__frame *frame)
+static bool look_at(void *arg, const struct d9__wire_frame *frame)
 {
 	struct d9__dump_tasks *tasks = arg;
 	const uint8_t *p = frame->values;
@@ -156,7 +156,7 @@ static void add_text(struct d9__dump_tasks *tasks, uint32_t id, const uint8_t *t
 	tasks->texts[tasks->n_texts++] = (struct d9__dump_text){ (const char *)text, len };
 }
 
-static void add_pool(struct d9__dump_tasks *tasks, const struct d9__frame *frame)
+static void add_pool(struct d9__dump_tasks *tasks, const struct d9__wire_frame *frame)
 {
 	const uint8_t *p = frame->bytes + 1, *end = frame->bytes + frame->len;
 	uint32_t n = d9__wire_get_u32(p);
@@ -198,7 +198,7 @@ static void add_found(struct d9__dump_tasks *tasks, const uint8_t *p)
 	add_item(tasks, &found);
 }
 
-static bool search_in(void *arg, const struct d9__frame *frame)
+static bool search_in(void *arg, const struct d9__wire_frame *frame)
 {
 	struct d9__dump_tasks *tasks = arg;
 

@@ -172,7 +172,7 @@ static int unpack(struct d9__segment_tail *tail, int fd, uint64_t from, uint64_t
 
 /* ---- its events ---- */
 
-static bool note_event(void *arg, const struct d9__frame *frame)
+static bool note_event(void *arg, const struct d9__wire_frame *frame)
 {
 	struct d9__segment_tail *tail = arg;
 

@@ -200,7 +200,7 @@ static bool walk_annotations(struct range *r)
 	return true;
 }
 
-static bool walk_event(struct d9__walker *w, struct range *r, struct d9__frame *frame)
+static bool walk_event(struct d9__walker *w, struct range *r, struct d9__wire_frame *frame)
 {
 	const uint8_t *field;
 
@@ -223,7 +223,7 @@ static bool walk_event(struct d9__walker *w, struct range *r, struct d9__frame *
 	return true;
 }
 
-static bool walk_frame(struct d9__walker *w, struct range *r, struct d9__frame *frame)
+static bool walk_frame(struct d9__walker *w, struct range *r, struct d9__wire_frame *frame)
 {
 	switch (frame->tag) {
 	case D9__WIRE_SCHEMA:
@@ -256,14 +256,14 @@ static bool begin(struct d9__walker *w, struct range *r)
 	       batch[D9__WIRE_MAGIC_LEN] == D9__WIRE_VERSION;
 }
 
-int d9__walk(struct d9__walker *w, const uint8_t *batch, uint32_t len, d9__frame_fn fn, void *arg)
+int d9__walk(struct d9__walker *w, const uint8_t *batch, uint32_t len, d9__wire_frame_fn fn, void *arg)
 {
 	struct range r = { batch, batch + len };
 
 	if (!begin(w, &r))
 		return -EBADMSG;
 	while (r.p < r.end) {
-		struct d9__frame frame = { .tag = *r.p, .bytes = r.p };
+		struct d9__wire_frame frame = { .tag = *r.p, .bytes = r.p };
 
 		r.p++;
 		if (!walk_frame(w, &r, &frame))
@@ -275,7 +275,7 @@ int d9__walk(struct d9__walker *w, const uint8_t *batch, uint32_t len, d9__frame
 	return 0;
 }
 
-uint32_t d9__walk_whole(struct d9__walker *w, const uint8_t *bytes, size_t len, d9__frame_fn fn,
+uint32_t d9__walk_whole(struct d9__walker *w, const uint8_t *bytes, size_t len, d9__wire_frame_fn fn,
 			void *arg)
 {
 	struct range r = { bytes, bytes + len };
@@ -284,7 +284,7 @@ uint32_t d9__walk_whole(struct d9__walker *w, const uint8_t *bytes, size_t len, 
 	if (!begin(w, &r))
 		return 0;
 	for (whole = r.p; r.p < r.end; whole = r.p) {
-		struct d9__frame frame = { .tag = *r.p, .bytes = r.p };
+		struct d9__wire_frame frame = { .tag = *r.p, .bytes = r.p };
 
 		r.p++;
 		if (!walk_frame(w, &r, &frame))
@@ -308,7 +308,7 @@ static bool know_type(struct d9__walker *w, uint16_t id)
 	return get_schema(&r, &id, &w->fields[id], &w->n_fields[id]);
 }
 
-static bool walk_own_frame(struct d9__walker *w, struct range *r, struct d9__frame *frame)
+static bool walk_own_frame(struct d9__walker *w, struct range *r, struct d9__wire_frame *frame)
 {
 	const uint8_t *fields;
 	uint16_t id, n;
@@ -324,7 +324,7 @@ static bool walk_own_frame(struct d9__walker *w, struct range *r, struct d9__fra
 }
 
 bool d9__walk_on(struct d9__walker *w, const uint8_t *batch, uint32_t *at, uint32_t len, uint64_t *time_base,
-		 d9__frame_fn fn, void *arg)
+		 d9__wire_frame_fn fn, void *arg)
 {
 	struct range r = { batch + *at, batch + len };
 
@@ -332,7 +332,7 @@ bool d9__walk_on(struct d9__walker *w, const uint8_t *batch, uint32_t *at, uint3
 		return false;
 	w->time_base = *time_base;
 	while (r.p < r.end) {
-		struct d9__frame frame = { .tag = *r.p, .bytes = r.p };
+		struct d9__wire_frame frame = { .tag = *r.p, .bytes = r.p };
 
 		r.p++;
 		if (!walk_own_frame(w, &r, &frame))
@@ -347,7 +347,7 @@ bool d9__walk_on(struct d9__walker *w, const uint8_t *batch, uint32_t *at, uint3
 }
 
 /* Definitions are kept; events and times are not. */
-static bool keep_definition(void *arg, const struct d9__frame *frame)
+static bool keep_definition(void *arg, const struct d9__wire_frame *frame)
 {
 	if (frame->tag != D9__WIRE_EVENT && frame->tag != D9__WIRE_TIME_RESET)
 		d9__builder_put(arg, frame->bytes, frame->len);

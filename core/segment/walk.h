@@ -21,7 +21,7 @@ struct d9__walker {
 	uint64_t time_base; /* after the last frame */
 };
 
-struct d9__frame {
+struct d9__wire_frame {
 	uint8_t tag;          /* enum d9__wire_tag */
 	const uint8_t *bytes; /* the whole frame */
 	uint32_t len;
@@ -32,13 +32,13 @@ struct d9__frame {
 };
 
 /* Called for every frame; false ends the walk. */
-typedef bool (*d9__frame_fn)(void *arg, const struct d9__frame *frame);
+typedef bool (*d9__wire_frame_fn)(void *arg, const struct d9__wire_frame *frame);
 
 /*
  * Visit the frames of |batch|, which begins with a header.  0, 1 if |fn| ended it, or -EBADMSG at
  * the first frame that is damaged; nothing is read outside [batch, batch + len).
  */
-int d9__walk(struct d9__walker *walker, const uint8_t *batch, uint32_t len, d9__frame_fn fn,
+int d9__walk(struct d9__walker *walker, const uint8_t *batch, uint32_t len, d9__wire_frame_fn fn,
 	     void *arg);
 
 /*
@@ -46,14 +46,14 @@ int d9__walk(struct d9__walker *walker, const uint8_t *batch, uint32_t len, d9__
  * frames, up to where the next one begins or to the damage.  0: there is no batch.
  */
 uint32_t d9__walk_whole(struct d9__walker *walker, const uint8_t *bytes, size_t len,
-			d9__frame_fn fn, void *arg);
+			d9__wire_frame_fn fn, void *arg);
 
 /*
  * Visit the frames of |batch|, which this process wrote, from where an earlier call came to: |*at| and |*time_base|, both 0 at
  * first.  |walker|, zeros at first, is used for nothing else.  False: a frame is damaged.
  */
 bool d9__walk_on(struct d9__walker *walker, const uint8_t *batch, uint32_t *at, uint32_t len, uint64_t *time_base,
-		 d9__frame_fn fn, void *arg);
+		 d9__wire_frame_fn fn, void *arg);
 
 /*
  * Build in |out| the batch that continues behind |batch|[0, taken): everything defined so far, the

@@ -19,7 +19,7 @@ struct story {
 	uint32_t tid;
 };
 
-static bool tell(void *arg, const struct d9__frame *frame)
+static bool tell(void *arg, const struct d9__wire_frame *frame)
 {
 	static const char letters[] = "?SEPU";
 	struct story *story = arg;
@@ -136,7 +136,7 @@ struct tally {
 	uint64_t first_ns, last_ns;
 };
 
-static bool count(void *arg, const struct d9__frame *frame)
+static bool count(void *arg, const struct d9__wire_frame *frame)
 {
 	struct tally *tally = arg;
 
