@@ -40,8 +40,8 @@ struct d9_reader {
 	size_t next_untimed; /* batch whose untimed events come next */
 	struct d9__merge merge; /* open batches by their next event */
 	bool owed;              /* the top was delivered: advance it first */
-	struct d9__batch *untimed; /* open for its untimed events */
-	struct d9__batch *free_batches;
+	struct d9__run_of_events *untimed; /* open for its untimed events */
+	struct d9__run_of_events *free_batches;
 	uint64_t open_bytes, open_limit; /* that open batches and stores take, about, and may take */
 	uint64_t events;
 

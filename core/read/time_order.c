@@ -164,13 +164,13 @@ static void leave_store(struct d9_reader *reader, struct d9__trace_segment *segm
 	segment->kept = NULL;
 }
 
-static void free_batch(struct d9__batch *batch)
+static void free_batch(struct d9__run_of_events *batch)
 {
-	d9__batch_release(batch);
+	d9__run_of_events_release(batch);
 	free(batch);
 }
 
-static void put_batch(struct d9_reader *reader, struct d9__batch *batch)
+static void put_batch(struct d9_reader *reader, struct d9__run_of_events *batch)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an item of the merge has a batch */
 	struct d9__trace_segment *segment = reader->segments[batch->ref->segment];
@@ -186,9 +186,9 @@ static void put_batch(struct d9_reader *reader, struct d9__batch *batch)
 	reader->free_batches = batch;
 }
 
-static struct d9__batch *get_batch(struct d9_reader *reader)
+static struct d9__run_of_events *get_batch(struct d9_reader *reader)
 {
-	struct d9__batch *batch = reader->free_batches;
+	struct d9__run_of_events *batch = reader->free_batches;
 
 	if (batch) {
 		reader->free_batches = batch->next;
@@ -196,7 +196,7 @@ static struct d9__batch *get_batch(struct d9_reader *reader)
 	}
 	batch = malloc(sizeof(*batch));
 	if (batch)
-		d9__batch_init(batch, &reader->schemas);
+		d9__run_of_events_init(batch, &reader->schemas);
 	return batch;
 }
 
@@ -218,7 +218,7 @@ static int lose(struct d9_reader *reader, const struct d9__batch_ref *ref, int e
 }
 
 /* |batch| gives no more events: |got| 0, or -errno.  0 or -ENOMEM. */
-static int end_batch(struct d9_reader *reader, struct d9__batch *batch, int got)
+static int end_batch(struct d9_reader *reader, struct d9__run_of_events *batch, int got)
 {
 	const struct d9__batch_ref *ref = batch->ref;
 
@@ -233,11 +233,11 @@ static int end_batch(struct d9_reader *reader, struct d9__batch *batch, int got)
  * -ENOMEM.
  */
 static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref, bool untimed,
-		      struct d9__batch **out)
+		      struct d9__run_of_events **out)
 {
 	struct d9__trace_segment *segment = reader->segments[ref->segment];
 	uint64_t bytes = d9__batch_bytes(ref, segment->kept != NULL, untimed);
-	struct d9__batch *batch;
+	struct d9__run_of_events *batch;
 	int err = may_open(reader, bytes) ? use_store(reader, segment) : -EFBIG;
 
 	if (err)
@@ -247,7 +247,7 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 		return d9__reader_out_of_memory(reader);
 	batch->bytes_charged = bytes;
 	reader->open_bytes += bytes;
-	err = d9__batch_open(batch, ref, &segment->store, untimed, segment->limit_bytes);
+	err = d9__run_of_events_open(batch, ref, &segment->store, untimed, segment->limit_bytes);
 	if (!err) {
 		*out = batch;
 		return 1;
@@ -257,9 +257,9 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 }
 
 /* The event that |batch| stands at.  1, 0 if its bytes have changed, -ENOMEM. */
-static int deliver(struct d9_reader *reader, struct d9__batch *batch, const struct d9_event **out)
+static int deliver(struct d9_reader *reader, struct d9__run_of_events *batch, const struct d9_event **out)
 {
-	int err = d9__batch_values(batch, &reader->values);
+	int err = d9__run_of_events_values(batch, &reader->values);
 
 	if (__builtin_expect(err, 0))
 		return lose(reader, batch->ref, err == -ENOMEM ? err : -ESTALE);
@@ -297,8 +297,8 @@ static int open_untimed(struct d9_reader *reader)
 static int next_untimed(struct d9_reader *reader, const struct d9_event **out)
 {
 	for (;;) {
-		struct d9__batch *batch = reader->untimed;
-		int got = batch ? d9__batch_next(batch) : open_untimed(reader);
+		struct d9__run_of_events *batch = reader->untimed;
+		int got = batch ? d9__run_of_events_next(batch) : open_untimed(reader);
 
 		if (!batch && got != 1)
 			return got;
@@ -318,8 +318,8 @@ static int next_untimed(struct d9_reader *reader, const struct d9_event **out)
 /* The earliest open batch has no more events, or its next one has a later time. */
 static int advance(struct d9_reader *reader, struct d9__merge_item *top)
 {
-	struct d9__batch *batch = top->run;
-	int got = d9__batch_next(batch);
+	struct d9__run_of_events *batch = top->run;
+	int got = d9__run_of_events_next(batch);
 
 	if (got == 1) {
 		top->time_ns = batch->frame.timestamp_ns;
@@ -337,7 +337,7 @@ static int open_due(struct d9_reader *reader)
 		size_t at = reader->starts[reader->next_start];
 		const struct d9__batch_ref *ref = &reader->batches.refs[at];
 		struct d9__merge_item *top = d9__merge_top(&reader->merge);
-		struct d9__batch *batch = NULL;
+		struct d9__run_of_events *batch = NULL;
 		int got;
 
 		if (top && ref->first_ns > top->time_ns)
@@ -350,7 +350,7 @@ static int open_due(struct d9_reader *reader)
 			return got;
 		if (!batch)
 			continue;
-		got = d9__batch_next(batch);
+		got = d9__run_of_events_next(batch);
 		if (got == 1 && d9__merge_push(&reader->merge,
 					       (struct d9__merge_item) { batch->frame.timestamp_ns,
 									 at, batch }))
@@ -399,7 +399,7 @@ void d9__time_order_release(struct d9_reader *reader)
 	if (reader->untimed)
 		free_batch(reader->untimed);
 	while (reader->free_batches) {
-		struct d9__batch *batch = reader->free_batches;
+		struct d9__run_of_events *batch = reader->free_batches;
 
 		reader->free_batches = batch->next;
 		free_batch(batch);

@@ -9,7 +9,7 @@
 
 #include <dial9/reader.h>
 
-#include "read/batch.h"
+#include "read/run_of_events.h"
 
 /* Batches of all segments, in file order. */
 struct d9__batch_list {

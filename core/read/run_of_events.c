@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "read/batch.h"
+#include "read/run_of_events.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 static ssize_t read_range(void *context, void *buf, size_t len)
 {
-	struct d9__batch *batch = context;
+	struct d9__run_of_events *batch = context;
 	uint64_t end = batch->ref->offset + batch->ref->len;
 	uint64_t left = end - batch->read_at;
 	ssize_t n;
@@ -25,13 +25,13 @@ static ssize_t read_range(void *context, void *buf, size_t len)
 	return n;
 }
 
-void d9__batch_init(struct d9__batch *batch, struct d9__definitions *schemas)
+void d9__run_of_events_init(struct d9__run_of_events *batch, struct d9__definitions *schemas)
 {
-	*batch = (struct d9__batch) { 0 };
+	*batch = (struct d9__run_of_events) { 0 };
 	d9__segment_reader_init(&batch->reader, schemas, 0);
 }
 
-static int read_all(struct d9__batch *batch)
+static int read_all(struct d9__run_of_events *batch)
 {
 	size_t want = (size_t)batch->ref->len;
 
@@ -57,7 +57,7 @@ static int read_all(struct d9__batch *batch)
 	return 0;
 }
 
-static int reserve_index(struct d9__batch *batch, size_t n)
+static int reserve_index(struct d9__run_of_events *batch, size_t n)
 {
 	struct d9__index_entry *index;
 
@@ -71,7 +71,7 @@ static int reserve_index(struct d9__batch *batch, size_t n)
 	return 0;
 }
 
-static int make_index(struct d9__batch *batch)
+static int make_index(struct d9__run_of_events *batch)
 {
 	struct d9__cursor in = { batch->bytes, batch->bytes + batch->len, 0 };
 	struct d9__index_entry *scratch = malloc(batch->ref->timed * sizeof(*scratch));
@@ -107,7 +107,7 @@ uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool u
 	return fixed + (window < D9__WINDOW_BYTES ? window : D9__WINDOW_BYTES);
 }
 
-int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
+int d9__run_of_events_open(struct d9__run_of_events *batch, const struct d9__batch_ref *ref,
 		   struct d9__store *store, bool untimed, uint64_t limit_bytes)
 {
 	uint64_t len = ref->len;
@@ -138,7 +138,7 @@ int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
 }
 
 /* The event at an offset that the decoder has passed: it has a time, and its schema is known. */
-static int next_indexed(struct d9__batch *batch)
+static int next_indexed(struct d9__run_of_events *batch)
 {
 	const struct d9__index_entry *entry = &batch->index[batch->i];
 	const uint8_t *start;
@@ -159,7 +159,7 @@ static int next_indexed(struct d9__batch *batch)
 	return 1;
 }
 
-int d9__batch_next_slow(struct d9__batch *batch)
+int d9__run_of_events_next_slow(struct d9__run_of_events *batch)
 {
 	struct d9__frame *frame = &batch->frame;
 	int got;
@@ -176,7 +176,7 @@ int d9__batch_next_slow(struct d9__batch *batch)
 	return got;
 }
 
-int d9__batch_values_slow(struct d9__batch *batch, struct d9__values *values)
+int d9__run_of_events_values_slow(struct d9__run_of_events *batch, struct d9__values *values)
 {
 	struct d9__frame ignored;
 	int err;
@@ -193,17 +193,17 @@ int d9__batch_values_slow(struct d9__batch *batch, struct d9__values *values)
 	return err;
 }
 
-bool d9__batch_is_whole(const struct d9__batch *batch)
+bool d9__batch_is_whole(const struct d9__run_of_events *batch)
 {
 	if (batch->indexed)
 		return batch->n == batch->ref->timed;
 	return batch->reader.window_at + batch->reader.pos == batch->ref->len;
 }
 
-void d9__batch_release(struct d9__batch *batch)
+void d9__run_of_events_release(struct d9__run_of_events *batch)
 {
 	d9__segment_reader_release(&batch->reader);
 	free(batch->buffer);
 	free(batch->index);
-	*batch = (struct d9__batch) { 0 };
+	*batch = (struct d9__run_of_events) { 0 };
 }

@@ -22,7 +22,7 @@ struct d9__batch_ref {
 	uint64_t pool_bytes;     /* that its texts, stacks and types take while it is open */
 };
 
-struct d9__batch {
+struct d9__run_of_events {
 	const struct d9__batch_ref *ref; /* borrowed while open */
 	struct d9__store *store;         /* borrowed while open */
 	bool untimed;                    /* deliver events without a time, or those with one */
@@ -41,35 +41,35 @@ struct d9__batch {
 	struct d9__frame frame;
 	uint64_t offset; /* in the unpacked segment */
 	bool peeked;     /* not passed yet */
-	struct d9__batch *next; /* these two are the user's */
+	struct d9__run_of_events *next; /* these two are the user's */
 	uint64_t bytes_charged;
 };
 
-void d9__batch_init(struct d9__batch *batch, struct d9__definitions *schemas);
+void d9__run_of_events_init(struct d9__run_of_events *batch, struct d9__definitions *schemas);
 
 /* What |ref| takes while it is open, about; |in_memory|: its bytes are there already. */
 uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool untimed);
 
 /* Begin with |ref|.  |untimed|: only events without a time or with time 0, in file order. */
-int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
+int d9__run_of_events_open(struct d9__run_of_events *batch, const struct d9__batch_ref *ref,
 		   struct d9__store *store, bool untimed, uint64_t limit_bytes);
 
-/* d9__batch_next() and d9__batch_values() where the quick way does not lead on. */
-int d9__batch_next_slow(struct d9__batch *batch);
-int d9__batch_values_slow(struct d9__batch *batch, struct d9__values *values);
+/* d9__run_of_events_next() and d9__run_of_events_values() where the quick way does not lead on. */
+int d9__run_of_events_next_slow(struct d9__run_of_events *batch);
+int d9__run_of_events_values_slow(struct d9__run_of_events *batch, struct d9__values *values);
 
 /*
  * Go to the next event: |frame| without its end, and |offset|.  1, 0 at the end or where the bytes are
  * no longer those of the first pass, -errno.
  */
-static inline int d9__batch_next(struct d9__batch *batch)
+static inline int d9__run_of_events_next(struct d9__run_of_events *batch)
 {
 	struct d9__frame *frame = &batch->frame;
 
 	batch->peeked = batch->quick && d9__segment_reader_peek(&batch->reader, frame) &&
 			frame->timestamp_ns;
 	if (__builtin_expect(!batch->peeked, 0))
-		return d9__batch_next_slow(batch);
+		return d9__run_of_events_next_slow(batch);
 	batch->offset = batch->ref->offset + d9__segment_reader_offset(&batch->reader, frame);
 	return 1;
 }
@@ -78,17 +78,17 @@ static inline int d9__batch_next(struct d9__batch *batch)
  * Decode the fields of the event, once, before going on.  0, -ENOMEM; -EBADMSG if its bytes are no
  * longer those of the first pass.
  */
-static inline int d9__batch_values(struct d9__batch *batch, struct d9__values *values)
+static inline int d9__run_of_events_values(struct d9__run_of_events *batch, struct d9__values *values)
 {
 	struct d9__frame *frame = &batch->frame;
 
 	if (!batch->peeked || d9__values_quick(values, &batch->reader.decoder, frame))
-		return d9__batch_values_slow(batch, values);
+		return d9__run_of_events_values_slow(batch, values);
 	d9__segment_reader_take(&batch->reader, frame);
 	return 0;
 }
 
 /* Behind the last event: whether the batch was still as long as in the first pass. */
-bool d9__batch_is_whole(const struct d9__batch *batch);
+bool d9__batch_is_whole(const struct d9__run_of_events *batch);
 
-void d9__batch_release(struct d9__batch *batch);
+void d9__run_of_events_release(struct d9__run_of_events *batch);
