@@ -55,7 +55,7 @@ static int open_folder(char path[PATH_MAX], int *out)
 	return *out < 0 ? refuse(*out, path) : 0;
 }
 
-int d9__serve_bucket_open(const struct d9__serve_bucket *bucket, struct d9__source *out, const char **name)
+int d9__serve_bucket_open(const struct d9__serve_bucket *bucket, struct d9__segment_source *out, const char **name)
 {
 	const char *prefix = bucket->prefix ? bucket->prefix : "";
 	char path[PATH_MAX], why[512];

@@ -7,7 +7,7 @@
 
 #include "ship/store.h"
 
-struct d9__source;
+struct d9__segment_source;
 
 struct d9__serve_bucket {
 	struct d9__bucket_options store;
@@ -16,4 +16,4 @@ struct d9__serve_bucket {
 };
 
 /* 0 with |*out|, which the server takes, and |*name|; else the exit status, after a line on stderr. */
-int d9__serve_bucket_open(const struct d9__serve_bucket *bucket, struct d9__source *out, const char **name);
+int d9__serve_bucket_open(const struct d9__serve_bucket *bucket, struct d9__segment_source *out, const char **name);

@@ -126,7 +126,7 @@ int d9__run_of_events_open(struct d9__run_of_events *batch, const struct d9__bat
 			d9__segment_reader_start_at(&batch->reader, bytes, (size_t)len);
 		else
 			d9__segment_reader_start(&batch->reader,
-						 (struct d9__source) { read_range, batch, ref->len });
+						 (struct d9__byte_source) { read_range, batch, ref->len });
 		return 0;
 	}
 	err = reserve_index(batch, (size_t)ref->timed);

@@ -22,7 +22,7 @@ void d9__segment_reader_init(struct d9__segment_reader *reader, struct d9__defin
 	d9__decoder_init(&reader->decoder, schemas, limit_bytes);
 }
 
-void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__source source)
+void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__byte_source source)
 {
 	d9__decoder_reset(&reader->decoder);
 	reader->source = source;
@@ -38,7 +38,7 @@ void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__sour
 
 void d9__segment_reader_start_at(struct d9__segment_reader *reader, const uint8_t *bytes, size_t len)
 {
-	d9__segment_reader_start(reader, (struct d9__source) { 0 });
+	d9__segment_reader_start(reader, (struct d9__byte_source) { 0 });
 	reader->window = bytes;
 	reader->end = len;
 	reader->ended = true;

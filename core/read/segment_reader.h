@@ -13,7 +13,7 @@
 #define D9__WINDOW_BYTES ((size_t)1 << 18)
 
 /* Where the bytes come from. */
-struct d9__source {
+struct d9__byte_source {
 	/* At most |len| bytes; 0 at the end, -errno. */
 	ssize_t (*read)(void *context, void *buf, size_t len);
 	void *context;
@@ -21,7 +21,7 @@ struct d9__source {
 };
 
 struct d9__segment_reader {
-	struct d9__source source;
+	struct d9__byte_source source;
 	struct d9__decoder decoder;
 	const uint8_t *window; /* |buffer|, or bytes that are all in memory */
 	size_t pos, end;       /* of |window|, pos <= end: bytes not yet decoded */
@@ -44,7 +44,7 @@ void d9__segment_reader_init(struct d9__segment_reader *reader, struct d9__defin
 			     uint64_t limit_bytes);
 
 /* Begin with another stream; memory is kept. */
-void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__source source);
+void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__byte_source source);
 
 /* The same with [bytes, bytes + len), which stay where they are. */
 void d9__segment_reader_start_at(struct d9__segment_reader *reader, const uint8_t *bytes, size_t len);

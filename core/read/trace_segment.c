@@ -202,11 +202,11 @@ static ssize_t read_container(void *context, void *buf, size_t len)
 	return d9__container_read(context, buf, len);
 }
 
-struct d9__source d9__container_source(struct d9__container *container)
+struct d9__byte_source d9__container_source(struct d9__container *container)
 {
 	bool plain = container->kind == D9__CONTAINER_PLAIN && container->input->size_bytes;
 
-	return (struct d9__source) {
+	return (struct d9__byte_source) {
 		.read = read_container,
 		.context = container,
 		.left_bytes = plain ? container->input->size_bytes : UINT64_MAX,

@@ -70,4 +70,4 @@ int d9__trace_segment_blame(struct d9__trace_segment *segment, int err, uint64_t
 void d9__trace_segment_release(struct d9__trace_segment *segment);
 
 /* A source for a segment reader; |container| is its context. */
-struct d9__source d9__container_source(struct d9__container *container);
+struct d9__byte_source d9__container_source(struct d9__container *container);

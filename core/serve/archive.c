@@ -60,7 +60,7 @@ static void set_failed(struct d9__archive_entry *entry, const char *why)
 static void take_answer(struct d9__archive_entry *entry, const struct d9__child_answer *answer);
 
 /* All of the summary |name| of an hour, in new memory; NULL: it cannot be read. */
-static char *read_summary(const struct d9__source *source, const char *name, size_t *len)
+static char *read_summary(const struct d9__segment_source *source, const char *name, size_t *len)
 {
 	int fd = source->open(source->context, name);
 	char *text = fd < 0 ? NULL : malloc(SUMMARY_MAX + 1);
@@ -174,7 +174,7 @@ static void start_some(struct d9__archive *archive)
 /* |why| without the place at which |entry| was fetched, by which nobody knows it. */
 static const char *without_place(const struct d9__archive_entry *entry, const char *why)
 {
-	const struct d9__source *source = entry->archive->source;
+	const struct d9__segment_source *source = entry->archive->source;
 	char *path = entry->facts ? source->path(source->context, entry->name) : NULL;
 	size_t len = path ? strlen(path) : 0;
 
@@ -392,7 +392,7 @@ static void on_again(evutil_socket_t fd, short what, void *archive)
 	start_some(archive);
 }
 
-struct d9__archive *d9__archive_new(struct event_base *base, const struct d9__source *source)
+struct d9__archive *d9__archive_new(struct event_base *base, const struct d9__segment_source *source)
 {
 	static const struct timeval every = { .tv_sec = 1 };
 	struct d9__archive *archive = calloc(1, sizeof(*archive));

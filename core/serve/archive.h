@@ -16,7 +16,7 @@ struct d9__archive;
 struct event_base;
 
 /* On |base|; |source| is borrowed.  NULL: out of memory. */
-struct d9__archive *d9__archive_new(struct event_base *base, const struct d9__source *source);
+struct d9__archive *d9__archive_new(struct event_base *base, const struct d9__segment_source *source);
 
 /* The segments are those of |listing| now: read what is new.  0 or -ENOMEM. */
 int d9__archive_sync(struct d9__archive *archive, const struct d9__listing *listing);

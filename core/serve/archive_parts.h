@@ -71,7 +71,7 @@ struct d9__archive_node {
 struct d9__archive {
 	struct event_base *base;
 	struct event *again; /* looks whether an active segment is due */
-	const struct d9__source *source;
+	const struct d9__segment_source *source;
 	struct d9__archive_entry **entries; /* owned, in the order of the listing */
 	size_t n, capacity, running, fetching;
 	struct d9__table by_name;

@@ -555,7 +555,7 @@ static int set_up(struct d9__bucket_source *source, const struct d9__bucket_opti
 }
 
 int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, int folder, const char *folder_path,
-		      struct d9__source *out, const char **name, char *why, size_t why_size)
+		      struct d9__segment_source *out, const char **name, char *why, size_t why_size)
 {
 	struct d9__bucket_source *source = calloc(1, sizeof(*source));
 	int err;
@@ -574,7 +574,7 @@ int d9__source_bucket(const struct d9__bucket_options *options, const char *pref
 		free_bucket(source);
 		return err;
 	}
-	*out = (struct d9__source) { .context = source, .list = list, .open = d9__bucket_open, .path = d9__bucket_path,
+	*out = (struct d9__segment_source) { .context = source, .list = list, .open = d9__bucket_open, .path = d9__bucket_path,
 				     .free = free_bucket, .attach = attach, .version = version, .look = d9__bucket_look,
 				     .fetch = d9__bucket_fetch, .end = end, .forget = forget, .is_of_dump = d9__bucket_is_of_dump,
 				     .tell = tell };

@@ -48,7 +48,7 @@ static void release_items(struct d9__listing *listing)
 	listing->n = 0;
 }
 
-int d9__listing_refresh(struct d9__listing *listing, const struct d9__source *source)
+int d9__listing_refresh(struct d9__listing *listing, const struct d9__segment_source *source)
 {
 	uint64_t version = source->version ? source->version(source->context) + 1 : 0;
 

@@ -28,7 +28,7 @@ struct d9__listing {
 };
 
 /* Look again.  0, -ENOMEM or an error of the source. */
-int d9__listing_refresh(struct d9__listing *listing, const struct d9__source *source);
+int d9__listing_refresh(struct d9__listing *listing, const struct d9__segment_source *source);
 
 /* NULL: it is not listed. */
 const struct d9__listed *d9__listing_find(const struct d9__listing *listing, const char *name);

@@ -167,7 +167,7 @@ static int serve_one(struct local *local)
 	return local->one ? 0 : -ENOMEM;
 }
 
-int d9__source_local(const char *path, struct d9__source *out, const char **name)
+int d9__source_local(const char *path, struct d9__segment_source *out, const char **name)
 {
 	struct local *local = calloc(1, sizeof(*local));
 	struct stat st;
@@ -186,7 +186,7 @@ int d9__source_local(const char *path, struct d9__source *out, const char **name
 		free_local(local);
 		return err;
 	}
-	*out = (struct d9__source) { .context = local,
+	*out = (struct d9__segment_source) { .context = local,
 				     .whole = local->is_dump,
 				     .list = list,
 				     .open = open_segment,

@@ -52,7 +52,7 @@ struct d9__server {
 	struct evhttp *http;
 	struct event *signals[2];
 	struct d9__assets assets;
-	struct d9__source source;
+	struct d9__segment_source source;
 	const char *name; /* of what is served */
 	struct d9__listing listing;
 	struct d9__archive *archive;
@@ -404,7 +404,7 @@ static void on_looked(void *context, const char *why);
 /* For the other range. */
 static void look_again(struct errand *errand)
 {
-	const struct d9__source *source = &errand->server->source;
+	const struct d9__segment_source *source = &errand->server->source;
 	struct d9__source_scope other = errand->scope.of;
 
 	other.from_ms = errand->scope.from2_ms;

@@ -13,7 +13,7 @@ struct d9__server;
 
 struct d9__server_options {
 	const char *trace;  /* directory or segment */
-	struct d9__source source; /* instead of it, with |name|, if it has list(): the server takes it, also if it fails */
+	struct d9__segment_source source; /* instead of it, with |name|, if it has list(): the server takes it, also if it fails */
 	const char *name;
 	const char *assets; /* the folder that holds viewer/ and toolkit/ */
 	const char *listen; /* an address of this machine, as digits; NULL: 127.0.0.1 */

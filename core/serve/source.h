@@ -47,7 +47,7 @@ struct d9__source_scope {
 	bool segments; /* each of them, not only what tells of it */
 };
 
-struct d9__source {
+struct d9__segment_source {
 	void *context; /* owned by free() */
 	bool whole;    /* it is more than its segments, even than a single one */
 
@@ -99,7 +99,7 @@ struct d9__source {
  * symbolic link; or those that it lists, if it is the manifest of a dump.  |*name| is what the place is called, owned by the
  * source.  0, -ENOMEM, or an error of realpath(3).
  */
-int d9__source_local(const char *path, struct d9__source *out, const char **name);
+int d9__source_local(const char *path, struct d9__segment_source *out, const char **name);
 
 struct d9__bucket_options;
 
@@ -109,4 +109,4 @@ struct d9__bucket_options;
  * one line in |why|.
  */
 int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, int folder, const char *folder_path,
-		      struct d9__source *out, const char **name, char *why, size_t why_size);
+		      struct d9__segment_source *out, const char **name, char *why, size_t why_size);

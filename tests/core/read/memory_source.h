@@ -26,9 +26,9 @@ static inline ssize_t memory_source_read(void *context, void *buf, size_t len)
 }
 
 /* |known|: the reader is told how much there is, as of a plain file. */
-static inline struct d9__source memory_source(struct memory_source *source, bool known)
+static inline struct d9__byte_source memory_source(struct memory_source *source, bool known)
 {
-	return (struct d9__source) { memory_source_read, source,
+	return (struct d9__byte_source) { memory_source_read, source,
 				     known ? source->len : UINT64_MAX };
 }
 

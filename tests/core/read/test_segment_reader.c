@@ -208,7 +208,7 @@ static void test_error_of_the_source_is_passed_on(void)
 	struct d9__frame frame;
 
 	d9__segment_reader_init(&reader, &set, 0);
-	d9__segment_reader_start(&reader, (struct d9__source) { broken, NULL, UINT64_MAX });
+	d9__segment_reader_start(&reader, (struct d9__byte_source) { broken, NULL, UINT64_MAX });
 
 	CU_ASSERT_EQUAL(d9__segment_reader_next(&reader, &frame), -EIO);
 	d9__segment_reader_release(&reader);
