@@ -141,7 +141,7 @@ static int copy_segments(struct d9__analysis *a, const struct d9_reader *reader)
 	return err;
 }
 
-static int finish_task(void *context, struct d9__task *task)
+static int finish_task(void *context, struct d9__traced_task *task)
 {
 	const struct d9__analysis *a = context;
 

@@ -6,7 +6,7 @@
 
 #include "analyze/analysis_parts.h"
 
-static struct d9__callback *culprit_of(const struct d9__task *task)
+static struct d9__callback *culprit_of(const struct d9__traced_task *task)
 {
 	const struct d9__call *call = &task->call;
 
@@ -28,7 +28,7 @@ static void ran_loop(const struct d9__call *call)
 			      call->nested_parked_ns - taken_ns, call->depth);
 }
 
-static void tell_call(const struct d9__analysis *a, const struct d9__task *task)
+static void tell_call(const struct d9__analysis *a, const struct d9__traced_task *task)
 {
 	const struct d9__call *call = &task->call;
 
@@ -39,7 +39,7 @@ static void tell_call(const struct d9__analysis *a, const struct d9__task *task)
 							.stall = call->users_ns ? NULL : call->stall });
 }
 
-int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
+int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *task)
 {
 	struct d9__call *call = &task->call;
 	int err;
@@ -85,7 +85,7 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 	return err;
 }
 
-static int begin_stall(struct d9__worker *worker, struct d9__task *task)
+static int begin_stall(struct d9__worker *worker, struct d9__traced_task *task)
 {
 	struct d9__stall *stall = d9__stall_new();
 
@@ -151,7 +151,7 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 }
 
 /* Calls that blocked for a moment are no place where a call that computes for long sleeps. */
-static bool slept_there(const struct d9__task *task, const struct d9__piece *piece)
+static bool slept_there(const struct d9__traced_task *task, const struct d9__piece *piece)
 {
 	return !task->asleep_for_ns || task->asleep_for_ns >= D9__MS(10) ||
 	       2 * task->asleep_for_ns >= piece->end_ns - piece->start_ns;
@@ -160,7 +160,7 @@ static bool slept_there(const struct d9__task *task, const struct d9__piece *pie
 int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__analysis *a = context;
-	struct d9__task *task = piece->task;
+	struct d9__traced_task *task = piece->task;
 
 	task->last_end_ns = piece->end_ns;
 	if (a->on_piece)

@@ -38,12 +38,12 @@ static struct d9__worker *worker_of(struct d9__analysis *a, const struct d9_even
 }
 
 /* The task in field |k|; NULL: out of memory. */
-static struct d9__task *task_of(struct d9__analysis *a, const struct d9_event *event, unsigned k)
+static struct d9__traced_task *task_of(struct d9__analysis *a, const struct d9_event *event, unsigned k)
 {
 	return d9__tasks_at(&a->tasks, d9_event_known_u64(event, k, 0));
 }
 
-static int set_callback(struct d9__analysis *a, struct d9__task *task, struct d9_text location)
+static int set_callback(struct d9__analysis *a, struct d9__traced_task *task, struct d9_text location)
 {
 	/* Many callbacks' tasks: none of them is to be accused. */
 	if (task == a->tasks.others)
@@ -53,9 +53,9 @@ static int set_callback(struct d9__analysis *a, struct d9__task *task, struct d9
 }
 
 /* |task| may have become one that is over: then keep it for a while, and forget the one kept longest. */
-static int let_go(struct d9__analysis *a, struct d9__task *task)
+static int let_go(struct d9__analysis *a, struct d9__traced_task *task)
 {
-	struct d9__task *old = d9__task_bury(&a->tasks, task);
+	struct d9__traced_task *old = d9__task_bury(&a->tasks, task);
 	int err = old ? d9__analysis_finish_call(a, old) : 0;
 
 	if (old)
@@ -72,7 +72,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t ns = event->timestamp_ns;
 	struct d9__worker *worker = worker_of(a, event);
-	struct d9__task *task = task_of(a, event, 2), *before;
+	struct d9__traced_task *task = task_of(a, event, 2), *before;
 	bool resumed;
 	int err;
 
@@ -141,7 +141,7 @@ static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 
 static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__task *task = task_of(a, event, 1);
+	struct d9__traced_task *task = task_of(a, event, 1);
 	uint64_t target = d9_event_known_u64(event, 2, D9__WORKER_OTHERS);
 	struct d9__worker *worker;
 
@@ -164,7 +164,7 @@ static bool is_told(const struct d9__analysis *a, const struct d9_event *event)
 
 static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__task *task = task_of(a, event, 0);
+	struct d9__traced_task *task = task_of(a, event, 0);
 	struct d9_text location = spawn_loc_of(a, event, D9_TASK_SPAWN_SPAWN_LOC), kind = d9__known_text(event, 5);
 	struct d9_text name = d9__known_text(event, D9_TASK_SPAWN_NAME);
 	uint64_t address = d9_event_known_u64(event, 3, 0);
@@ -196,7 +196,7 @@ static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 
 static int on_task_terminate(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__task *task = task_of(a, event, 0);
+	struct d9__traced_task *task = task_of(a, event, 0);
 
 	if (!task)
 		return -ENOMEM;
@@ -491,7 +491,7 @@ void d9__analysis_off_cpu(const struct d9_event *event, uint64_t *blocked_ns, ui
 /* It comes right behind the end of the call that it is about. */
 static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__task *task = d9__table_find(&a->tasks.table,
+	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
 	uint64_t taken_ns, blocked_ns;
 
@@ -516,7 +516,7 @@ static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9_text function = d9__known_text(event, D9_HELPER_RUN_FUNCTION);
 	uint64_t id = d9_event_known_u64(event, D9_HELPER_RUN_TASK_ID, 0);
-	const struct d9__task *task = d9__table_find(&a->tasks.table, id);
+	const struct d9__traced_task *task = d9__table_find(&a->tasks.table, id);
 	struct d9__callback *callback;
 	struct d9__helper_run run;
 
@@ -536,7 +536,7 @@ static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
 
 /* The worker that runs |task|, or ran it last; NULL: none has. */
 static const struct d9__worker *worker_that_ran(const struct d9__analysis *a,
-						const struct d9__task *task)
+						const struct d9__traced_task *task)
 {
 	const struct d9__worker *found = task->call.worker;
 
@@ -553,7 +553,7 @@ static const struct d9__worker *worker_that_ran(const struct d9__analysis *a,
 static int on_fired(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t id = d9_event_known_u64(event, D9_DUMP_TRIGGER_TASK_ID, 0);
-	const struct d9__task *task = id ? d9__tasks_at(&a->tasks, id) : NULL;
+	const struct d9__traced_task *task = id ? d9__tasks_at(&a->tasks, id) : NULL;
 
 	if (!task)
 		return id ? -ENOMEM : d9__fired_add(&a->fired, event, NULL, NULL);
@@ -563,7 +563,7 @@ static int on_fired(struct d9__analysis *a, const struct d9_event *event)
 static int on_stale_timer(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
-	struct d9__task *task = task_of(a, event, D9_STALE_TIMER_TASK_ID);
+	struct d9__traced_task *task = task_of(a, event, D9_STALE_TIMER_TASK_ID);
 
 	if (!worker || !task)
 		return -ENOMEM;

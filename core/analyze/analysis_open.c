@@ -18,7 +18,7 @@
 static int begin_again(struct d9__analysis *a, struct d9__worker *worker, uint64_t id, uint64_t since_ns)
 {
 	uint64_t from_ns = since_ns > a->first_ns ? since_ns : a->first_ns;
-	struct d9__task *task = d9__tasks_at(&a->tasks, id);
+	struct d9__traced_task *task = d9__tasks_at(&a->tasks, id);
 
 	if (!task)
 		return -ENOMEM;
@@ -114,7 +114,7 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
  * The end of the trace cut |task|'s call.  The recorder reads what a call did with its time when the call has ended, so
  * nobody knows of this one whether the kernel let it run.
  */
-static void cut(const struct d9__task *task)
+static void cut(const struct d9__traced_task *task)
 {
 	struct d9__stall *stall = task->call.stall;
 
@@ -139,7 +139,7 @@ static bool ended_inside(const struct d9__analysis *a, const struct d9__worker *
 static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 {
 	struct d9__sign *sign = &worker->sign;
-	struct d9__task *task = worker->piece.task;
+	struct d9__traced_task *task = worker->piece.task;
 	int err;
 
 	if (worker->piece.open && ended_inside(a, worker))
@@ -162,7 +162,7 @@ static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 static int close_around(struct d9__analysis *a, struct d9__worker *worker)
 {
 	const struct d9__sign *around = &worker->around;
-	struct d9__task *task = around->task ? d9__tasks_at(&a->tasks, around->task) : NULL;
+	struct d9__traced_task *task = around->task ? d9__tasks_at(&a->tasks, around->task) : NULL;
 	int err;
 
 	if (!task || worker->piece.open || task->call.worker != worker || task->call.start_ns > around->since_ns ||

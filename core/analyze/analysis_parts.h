@@ -9,7 +9,7 @@
 int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece);
 
 /* The call of |task| is over: count it.  0 or -ENOMEM. */
-int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task);
+int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *task);
 
 /* analysis_open.c: the recorder saw a call that is open.  0 or -ENOMEM. */
 int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event);
@@ -30,7 +30,7 @@ uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k, uint32_t fal
 int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event);
 
 /* An OffCpuEvent of |task|'s call, which ended just now: of it blocked, and ready without a CPU. */
-void d9__analysis_read(const struct d9__task *task, const struct d9_event *event, uint64_t blocked_ns,
+void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event *event, uint64_t blocked_ns,
 		       uint64_t taken_ns);
 
 /*
@@ -51,4 +51,4 @@ void d9__analysis_figures(struct d9__call *call, const struct d9_event *event);
 void d9__analysis_inside(const struct d9__call *call, struct d9__callback *culprit);
 
 /* |task| was made just now. */
-void d9__analysis_made(struct d9__analysis *a, const struct d9__task *task);
+void d9__analysis_made(struct d9__analysis *a, const struct d9__traced_task *task);

@@ -17,7 +17,7 @@
 #define BLOCKING_NS D9__MS(10)
 
 /* The open call of |task| sleeps, or slept, at |where|. */
-static int set_asleep(struct d9__analysis *a, struct d9__task *task, struct d9_text where, uint64_t ns)
+static int set_asleep(struct d9__analysis *a, struct d9__traced_task *task, struct d9_text where, uint64_t ns)
 {
 	uint32_t number;
 
@@ -46,7 +46,7 @@ static int spell_place(char *buf, size_t size, const struct d9__blocked_event *e
 }
 
 /* Of what the open call of |task| blocks in, the place where it does so longest is where it sleeps. */
-static int add_asleep(struct d9__analysis *a, struct d9__task *task, const struct d9__blocked_event *event)
+static int add_asleep(struct d9__analysis *a, struct d9__traced_task *task, const struct d9__blocked_event *event)
 {
 	char where[64];
 	int len = spell_place(where, sizeof(where), event), err;
@@ -78,7 +78,7 @@ static int stack_of(struct d9__analysis *a, const struct d9_event *event, unsign
 
 static const struct d9__callback *callback_of(const struct d9__analysis *a, uint64_t task)
 {
-	const struct d9__task *found = task ? d9__table_find(&a->tasks.table, task) : NULL;
+	const struct d9__traced_task *found = task ? d9__table_find(&a->tasks.table, task) : NULL;
 
 	return found ? found->callback : NULL;
 }
@@ -86,7 +86,7 @@ static const struct d9__callback *callback_of(const struct d9__analysis *a, uint
 /* Shorter ones, which adapters tell, are no place where a call sleeps. */
 static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__task *task = d9__table_find(&a->tasks.table,
+	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_BLOCKING_CALL_TASK_ID, 0));
 	struct d9_text function = d9__known_text(event, D9_BLOCKING_CALL_FUNCTION);
 	struct d9__blocked_event call = {
@@ -119,7 +119,7 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 
 static int on_stuck_poll(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__task *task = d9__table_find(&a->tasks.table,
+	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_STUCK_POLL_TASK_ID, 0));
 	const struct d9_value *running = d9_event_known(event, D9_STUCK_POLL_RUNNING);
 	struct d9_text where = d9__known_text(event, D9_STUCK_POLL_SYSCALL);
@@ -165,7 +165,7 @@ static int take_place(struct d9__analysis *a, struct d9__outside *outside, const
 
 static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__task *task = d9__table_find(&a->tasks.table,
+	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_SOURCE_TIME_TASK_ID, 0));
 	struct d9_text phase = d9__known_text(event, D9_SOURCE_TIME_PHASE);
 	struct d9__outside *outside;
@@ -259,11 +259,11 @@ static void vote(struct d9__callback *made, const struct d9__callback *maker)
 	made->maker_votes += made->maker == maker ? 1 : UINT64_MAX;
 }
 
-void d9__analysis_made(struct d9__analysis *a, const struct d9__task *task)
+void d9__analysis_made(struct d9__analysis *a, const struct d9__traced_task *task)
 {
 	/* Events do not say on which thread; with two in callbacks nobody knows. */
 	const struct d9__worker *running = d9__timeline_only_open(&a->timeline);
-	struct d9__task *by = running ? running->piece.task : NULL;
+	struct d9__traced_task *by = running ? running->piece.task : NULL;
 
 	if (!by || by == task)
 		return;

@@ -36,7 +36,7 @@ int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event)
 	return 0;
 }
 
-void d9__analysis_read(const struct d9__task *task, const struct d9_event *event,
+void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event *event,
 		       uint64_t blocked_ns, uint64_t taken_ns)
 {
 	const struct d9_value *user = d9_event_known(event, D9_OFF_CPU_USER_CPU_NS);

@@ -51,7 +51,7 @@ void d9__latency_release(struct d9__latency *latency)
 }
 
 /* A timer's next deadline is known: did it pass while its own call ran, or waited to run? */
-static void note_due(struct d9__task *task, uint64_t ns)
+static void note_due(struct d9__traced_task *task, uint64_t ns)
 {
 	uint64_t apart_ns = ns - task->due_ns, period_ns;
 	/* A period ahead of its last deadline; where that had passed long before, of its call's start. */
@@ -73,7 +73,7 @@ static void note_due(struct d9__task *task, uint64_t ns)
 	}
 }
 
-void d9__latency_wake(struct d9__latency *latency, struct d9__task *task, uint64_t ns,
+void d9__latency_wake(struct d9__latency *latency, struct d9__traced_task *task, uint64_t ns,
 		      uint64_t waker, unsigned reason)
 {
 	bool told = reason < D9__WAKE_REASONS;
@@ -99,13 +99,13 @@ void d9__latency_wake(struct d9__latency *latency, struct d9__task *task, uint64
 	task->reason = told ? (uint8_t)reason : D9__WAKE_UNKNOWN;
 }
 
-bool d9__latency_is_resumption(const struct d9__task *task, uint64_t ns)
+bool d9__latency_is_resumption(const struct d9__traced_task *task, uint64_t ns)
 {
 	return task->call.pieces && task->resume_ns == ns && ns != 0;
 }
 
 /* Take the wake of a call that begins at |ns|; false if there is none. */
-static bool take_wake(struct d9__task *task, uint64_t ns, uint64_t *wake_ns)
+static bool take_wake(struct d9__traced_task *task, uint64_t ns, uint64_t *wake_ns)
 {
 	bool used;
 
@@ -379,7 +379,7 @@ void d9__latency_period(struct d9__latency *latency, uint64_t worker, uint64_t f
 }
 
 /* A wait from the end of the task's own call on is the loop's, as is what the loop found or woke itself. */
-static enum d9__replay_wake woken_by(const struct d9__worker *worker, const struct d9__task *task,
+static enum d9__replay_wake woken_by(const struct d9__worker *worker, const struct d9__traced_task *task,
 				     const struct d9__delay *delay, uint64_t wake_ns)
 {
 	if (delay->from_ns != wake_ns)
@@ -390,7 +390,7 @@ static enum d9__replay_wake woken_by(const struct d9__worker *worker, const stru
 }
 
 int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
-		      struct d9__task *task, uint64_t ns)
+		      struct d9__traced_task *task, uint64_t ns)
 {
 	struct d9__delay delay = { .start_ns = ns, .task = task->id, .waker = task->waker,
 				   .worker = worker->id, .callback = task->callback,

@@ -100,11 +100,11 @@ bool d9__delay_is_unfair(const struct d9__delay *delay);
 void d9__latency_release(struct d9__latency *latency);
 
 /* |task| became ready at |ns|; |reason| is above D9__WAKE_RESUMPTION if the wake tells none. */
-void d9__latency_wake(struct d9__latency *latency, struct d9__task *task, uint64_t ns,
+void d9__latency_wake(struct d9__latency *latency, struct d9__traced_task *task, uint64_t ns,
 		      uint64_t waker, unsigned reason);
 
 /* Whether a PollStart of |task| at |ns| goes on with a call that a nested loop had cut. */
-bool d9__latency_is_resumption(const struct d9__task *task, uint64_t ns);
+bool d9__latency_is_resumption(const struct d9__traced_task *task, uint64_t ns);
 
 /*
  * |worker| was awake from |from_ns| to |to_ns| and off the CPU for |off_ns| of it, besides what its calls tell
@@ -118,4 +118,4 @@ void d9__latency_period(struct d9__latency *latency, uint64_t worker, uint64_t f
  * task's last_start_ns is set.  0 or -ENOMEM.
  */
 int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
-		      struct d9__task *task, uint64_t ns);
+		      struct d9__traced_task *task, uint64_t ns);

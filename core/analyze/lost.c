@@ -19,7 +19,7 @@ static uint64_t slept_on_ns(const struct d9__worker *worker, uint64_t wake_ns)
 	return worker->slept.taken_ns < ns ? ns - worker->slept.taken_ns : 1;
 }
 
-static void keep_longest(struct d9__lost_wakes *lost, const struct d9__task *task,
+static void keep_longest(struct d9__lost_wakes *lost, const struct d9__traced_task *task,
 			 const struct d9__delay *delay, uint64_t ns)
 {
 	if (ns <= lost->longest_ns)
@@ -32,7 +32,7 @@ static void keep_longest(struct d9__lost_wakes *lost, const struct d9__task *tas
 	lost->waker_worker = task->waker_worker;
 }
 
-int d9__lost_wakes_look(const struct d9__worker *worker, const struct d9__task *task,
+int d9__lost_wakes_look(const struct d9__worker *worker, const struct d9__traced_task *task,
 			const struct d9__delay *delay)
 {
 	uint64_t ns = slept_on_ns(worker, delay->from_ns);

@@ -20,5 +20,5 @@ struct d9__lost_wakes {
 #define D9__LOST_NS D9__MS(10)
 
 /* A call of |task| begins on |worker|, which another thread had woken as |delay| tells.  0 or -ENOMEM. */
-int d9__lost_wakes_look(const struct d9__worker *worker, const struct d9__task *task,
+int d9__lost_wakes_look(const struct d9__worker *worker, const struct d9__traced_task *task,
 			const struct d9__delay *delay);

@@ -218,7 +218,7 @@ static int see(struct d9__worker *worker, uint64_t ns)
 	return err;
 }
 
-static void count(struct d9__share *share, const struct d9__task *task,
+static void count(struct d9__share *share, const struct d9__traced_task *task,
 		  struct d9__callback *callback)
 {
 	share->calls++;
@@ -237,7 +237,7 @@ static void count(struct d9__share *share, const struct d9__task *task,
 	share->top.waker_worker = task->waker_worker;
 }
 
-static enum d9__cause cause_of(const struct d9__task *task)
+static enum d9__cause cause_of(const struct d9__traced_task *task)
 {
 	switch (task->reason) {
 	case D9__WAKE_TIMER:
@@ -254,7 +254,7 @@ static enum d9__cause cause_of(const struct d9__task *task)
 }
 
 /* The first call of |task| in a window: instead of another one of its descriptor, which ended? */
-static void go_on(const struct d9__rounds *rounds, struct d9__task *task)
+static void go_on(const struct d9__rounds *rounds, struct d9__traced_task *task)
 {
 	if (task->fd < 0 || rounds->latest.callback != task->callback || rounds->latest.fd != task->fd)
 		return;
@@ -279,7 +279,7 @@ static struct d9__callback *user_of(const struct d9__piece *piece)
 int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__rounds *rounds = &worker->rounds;
-	struct d9__task *task = piece->task;
+	struct d9__traced_task *task = piece->task;
 	struct d9__callback *callback = user_of(piece);
 	uint64_t ns = piece->end_ns - piece->start_ns;
 
@@ -321,7 +321,7 @@ static void take(uint64_t *from, uint64_t ns)
 	*from -= ns < *from ? ns : *from;
 }
 
-void d9__rounds_taken(struct d9__worker *worker, struct d9__task *task, uint64_t taken_ns)
+void d9__rounds_taken(struct d9__worker *worker, struct d9__traced_task *task, uint64_t taken_ns)
 {
 	struct d9__rounds *rounds = &worker->rounds;
 

@@ -12,7 +12,7 @@
 
 #include "analyze/callbacks.h"
 
-struct d9__task;
+struct d9__traced_task;
 struct d9__worker;
 struct d9__piece;
 
@@ -84,7 +84,7 @@ struct d9__little {
 int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece);
 
 /* The call of |task| that was noted last was ready without a CPU for |taken_ns|. */
-void d9__rounds_taken(struct d9__worker *worker, struct d9__task *task, uint64_t taken_ns);
+void d9__rounds_taken(struct d9__worker *worker, struct d9__traced_task *task, uint64_t taken_ns);
 
 /* |worker| had been parked for |parked_ns| when it went on at |ns|.  0 or -ENOMEM. */
 int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns);

@@ -13,7 +13,7 @@
 #define EARLY_NS   D9__MS(3)
 #define EARLY_PART 4
 
-int d9__stale_armed(const struct d9__worker *worker, struct d9__task *timer, uint64_t ns,
+int d9__stale_armed(const struct d9__worker *worker, struct d9__traced_task *timer, uint64_t ns,
 		    uint64_t timeout_ns, uint64_t due_ns)
 {
 	const struct d9__piece *piece = &worker->piece;
@@ -39,7 +39,7 @@ int d9__stale_armed(const struct d9__worker *worker, struct d9__task *timer, uin
 	return 0;
 }
 
-static void count_early(const struct d9__stale_timer *stale, const struct d9__task *timer,
+static void count_early(const struct d9__stale_timer *stale, const struct d9__traced_task *timer,
 			const struct d9__between *between)
 {
 	struct d9__stale_timers *sum = stale->armer->stale;
@@ -60,7 +60,7 @@ static void count_early(const struct d9__stale_timer *stale, const struct d9__ta
 	sum->between = *between;
 }
 
-void d9__stale_ran(struct d9__task *timer, uint64_t due_ns)
+void d9__stale_ran(struct d9__traced_task *timer, uint64_t due_ns)
 {
 	struct d9__stale_timer *stale = timer->stale;
 	struct d9__between between;

@@ -32,8 +32,8 @@ struct d9__stale_timer {
 };
 
 /* |worker|'s running callback armed |timer|, which is due at |due_ns|.  0 or -ENOMEM. */
-int d9__stale_armed(const struct d9__worker *worker, struct d9__task *timer, uint64_t ns,
+int d9__stale_armed(const struct d9__worker *worker, struct d9__traced_task *timer, uint64_t ns,
 		    uint64_t timeout_ns, uint64_t due_ns);
 
 /* A call of |timer|, which was armed so and is due at |due_ns|, begins. */
-void d9__stale_ran(struct d9__task *timer, uint64_t due_ns);
+void d9__stale_ran(struct d9__traced_task *timer, uint64_t due_ns);

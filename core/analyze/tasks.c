@@ -14,9 +14,9 @@
 #define CURVE_FROM 100
 
 /* With its place in the table. */
-#define TASK_BYTES (sizeof(struct d9__task) + 3 * sizeof(struct d9__table_entry))
+#define TASK_BYTES (sizeof(struct d9__traced_task) + 3 * sizeof(struct d9__table_entry))
 
-static void free_task(struct d9__task *task)
+static void free_task(struct d9__traced_task *task)
 {
 	d9__stall_unref(task->call.stall);
 	free(task->stale);
@@ -36,7 +36,7 @@ void d9__tasks_release(struct d9__tasks *tasks)
 }
 
 /* What stands for the tasks beyond the budget never ends, and is never forgotten. */
-static struct d9__task *others(struct d9__tasks *tasks)
+static struct d9__traced_task *others(struct d9__tasks *tasks)
 {
 	if (!tasks->others)
 		tasks->others = calloc(1, sizeof(*tasks->others));
@@ -47,9 +47,9 @@ static struct d9__task *others(struct d9__tasks *tasks)
 	return tasks->others;
 }
 
-struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id)
+struct d9__traced_task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id)
 {
-	struct d9__task *task = d9__table_find(&tasks->table, id);
+	struct d9__traced_task *task = d9__table_find(&tasks->table, id);
 
 	if (task)
 		return task;
@@ -115,7 +115,7 @@ static int count_spawn(struct d9__callback *callback, uint64_t ns)
 	return 0;
 }
 
-void d9__task_found(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, bool instrumented)
+void d9__task_found(struct d9__tasks *tasks, struct d9__traced_task *task, uint64_t ns, bool instrumented)
 {
 	tasks->told_ns = ns;
 	if (task->spawned || task->told || task->ended)
@@ -130,7 +130,7 @@ void d9__task_found(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns,
 }
 
 /* |task| began while the recorder listed the tasks that live, and is counted when its own event comes. */
-static void untell(struct d9__tasks *tasks, struct d9__task *task)
+static void untell(struct d9__tasks *tasks, struct d9__traced_task *task)
 {
 	task->told = false;
 	tasks->uninstrumented -= task->uninstrumented;
@@ -138,7 +138,7 @@ static void untell(struct d9__tasks *tasks, struct d9__task *task)
 	task->callback->alive--;
 }
 
-int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, bool instrumented)
+int d9__task_spawn(struct d9__tasks *tasks, struct d9__traced_task *task, uint64_t ns, bool instrumented)
 {
 	if (task->spawned)
 		return 0;
@@ -160,7 +160,7 @@ int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, 
 	return count_spawn(task->callback, ns);
 }
 
-void d9__task_lived(const struct d9__task *task, uint64_t first_ns, uint64_t ns)
+void d9__task_lived(const struct d9__traced_task *task, uint64_t first_ns, uint64_t ns)
 {
 	uint64_t from_ns = task->spawned ? task->spawned_ns : first_ns;
 
@@ -168,7 +168,7 @@ void d9__task_lived(const struct d9__task *task, uint64_t first_ns, uint64_t ns)
 		task->callback->lives_ns += ns - from_ns;
 }
 
-void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task)
+void d9__task_seen(struct d9__tasks *tasks, struct d9__traced_task *task)
 {
 	if (task->seen)
 		return;
@@ -176,7 +176,7 @@ void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task)
 	tasks->at_start += !task->spawned;
 }
 
-void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns)
+void d9__task_end(struct d9__tasks *tasks, struct d9__traced_task *task, uint64_t ns)
 {
 	d9__task_seen(tasks, task);
 	task->ended = true;
@@ -187,9 +187,9 @@ void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns)
 		note_end(tasks, task->callback, ns);
 }
 
-struct d9__task *d9__task_bury(struct d9__tasks *tasks, struct d9__task *task)
+struct d9__traced_task *d9__task_bury(struct d9__tasks *tasks, struct d9__traced_task *task)
 {
-	struct d9__task **grave, *old;
+	struct d9__traced_task **grave, *old;
 
 	if (!task->ended || task->pieces || task->buried)
 		return NULL;
@@ -204,7 +204,7 @@ struct d9__task *d9__task_bury(struct d9__tasks *tasks, struct d9__task *task)
 	return old->pieces ? NULL : old;
 }
 
-void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task)
+void d9__task_forget(struct d9__tasks *tasks, struct d9__traced_task *task)
 {
 	d9__table_remove(&tasks->table, task->id);
 	free_task(task);
@@ -213,15 +213,15 @@ void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task)
 
 static int compare_ids(const void *left, const void *right)
 {
-	const struct d9__task *a = *(struct d9__task *const *)left, *b = *(struct d9__task *const *)right;
+	const struct d9__traced_task *a = *(struct d9__traced_task *const *)left, *b = *(struct d9__traced_task *const *)right;
 
 	return (a->id > b->id) - (a->id < b->id);
 }
 
 int d9__tasks_each(const struct d9__tasks *tasks,
-		   int (*done)(void *context, struct d9__task *task), void *context)
+		   int (*done)(void *context, struct d9__traced_task *task), void *context)
 {
-	struct d9__task **sorted = calloc(tasks->table.n + 1, sizeof(struct d9__task *));
+	struct d9__traced_task **sorted = calloc(tasks->table.n + 1, sizeof(struct d9__traced_task *));
 	size_t n = 0;
 	void *task;
 	int err = sorted ? 0 : -ENOMEM;

@@ -53,7 +53,7 @@ struct d9__call {
 	} left; /* of its worker, when its latest piece ended */
 };
 
-struct d9__task {
+struct d9__traced_task {
 	uint64_t id;
 	struct d9__callback *callback; /* NULL until known */
 	bool spawned, told, seen, ended, buried, uninstrumented;
@@ -96,8 +96,8 @@ struct d9__task {
 
 struct d9__tasks {
 	struct d9__table table;
-	struct d9__task *others; /* stands for all beyond the budget; NULL: there are none */
-	struct d9__task *graves[D9__TASKS_GRAVES]; /* ring; the oldest is freed when it is full */
+	struct d9__traced_task *others; /* stands for all beyond the budget; NULL: there are none */
+	struct d9__traced_task *graves[D9__TASKS_GRAVES]; /* ring; the oldest is freed when it is full */
 	unsigned next_grave;
 
 	uint64_t epoch; /* calls of callbacks so far */
@@ -112,26 +112,26 @@ struct d9__tasks {
 void d9__tasks_release(struct d9__tasks *tasks);
 
 /* The task |id|, made at its first sight; NULL: out of memory. */
-struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id);
+struct d9__traced_task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id);
 
 /*
  * |task| lived at |ns|, when a segment began, which says so for those who have not the segments before it.
  * |task|'s callback must be set.
  */
-void d9__task_found(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, bool instrumented);
+void d9__task_found(struct d9__tasks *tasks, struct d9__traced_task *task, uint64_t ns, bool instrumented);
 
 /* 0 or -ENOMEM.  |task|'s callback must be set. */
-int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns,
+int d9__task_spawn(struct d9__tasks *tasks, struct d9__traced_task *task, uint64_t ns,
 		   bool instrumented);
 
 /* |task| ended, or the trace did, at |ns|; the trace began at |first_ns|. */
-void d9__task_lived(const struct d9__task *task, uint64_t first_ns, uint64_t ns);
+void d9__task_lived(const struct d9__traced_task *task, uint64_t first_ns, uint64_t ns);
 
 /* |task| runs: if it has no spawn it was there before the trace. */
-void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task);
+void d9__task_seen(struct d9__tasks *tasks, struct d9__traced_task *task);
 
 /* |task| ended. */
-void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns);
+void d9__task_end(struct d9__tasks *tasks, struct d9__traced_task *task, uint64_t ns);
 
 /* How many tasks of |callback| lived and had ended before a shutdown ended all. */
 int64_t d9__tasks_left(const struct d9__tasks *tasks, const struct d9__callback *callback,
@@ -142,12 +142,12 @@ int64_t d9__tasks_left(const struct d9__tasks *tasks, const struct d9__callback 
  * whenever one of these becomes true.  Returns the one that has been kept longest once there are many, if
  * nothing refers to it again, for d9__task_forget(); else NULL.
  */
-struct d9__task *d9__task_bury(struct d9__tasks *tasks, struct d9__task *task);
-void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task);
+struct d9__traced_task *d9__task_bury(struct d9__tasks *tasks, struct d9__traced_task *task);
+void d9__task_forget(struct d9__tasks *tasks, struct d9__traced_task *task);
 
 /*
  * Calls |done| for each task that is known, in the order of ids, until it does not return 0.  -ENOMEM, or what
  * |done| returned last.
  */
 int d9__tasks_each(const struct d9__tasks *tasks,
-		   int (*done)(void *context, struct d9__task *task), void *context);
+		   int (*done)(void *context, struct d9__traced_task *task), void *context);

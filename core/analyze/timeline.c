@@ -112,7 +112,7 @@ int d9__timeline_close(struct d9__timeline *timeline, struct d9__worker *worker,
 }
 
 int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
-			    struct d9__task *task, bool resumed, unsigned local_queue)
+			    struct d9__traced_task *task, bool resumed, unsigned local_queue)
 {
 	int err = d9__timeline_close(timeline, worker, ns);
 
@@ -143,7 +143,7 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
  * Instead of what ran in the loop that |task|'s call ran, the call itself is remembered, and that the loop's waits were
  * over for |taken_ns| before the thread had a CPU.  How deep loops lay in it.
  */
-static unsigned swallow(struct d9__worker *worker, const struct d9__task *task, uint64_t from_ns, uint64_t to_ns,
+static unsigned swallow(struct d9__worker *worker, const struct d9__traced_task *task, uint64_t from_ns, uint64_t to_ns,
 			uint64_t taken_ns)
 {
 	unsigned depth = 0;
@@ -170,7 +170,7 @@ static unsigned swallow(struct d9__worker *worker, const struct d9__task *task, 
 	return depth + 1;
 }
 
-void d9__timeline_nested(struct d9__worker *worker, struct d9__task *task, uint64_t ns)
+void d9__timeline_nested(struct d9__worker *worker, struct d9__traced_task *task, uint64_t ns)
 {
 	struct d9__call *call = &task->call;
 	uint64_t gap_ns = ns - task->last_end_ns, told_ns, taken_ns;

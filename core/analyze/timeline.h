@@ -17,7 +17,7 @@
 
 /* A PollStart and its end: a call, or a piece of one. */
 struct d9__piece {
-	struct d9__task *task; /* NULL: there was none yet */
+	struct d9__traced_task *task; /* NULL: there was none yet */
 	uint64_t start_ns, end_ns;
 	bool open, open_ended;
 	bool resumed; /* goes on with a call that a nested loop had cut */
@@ -201,7 +201,7 @@ struct d9__worker *d9__timeline_worker(struct d9__timeline *timeline, uint64_t i
 
 /* events.md 9.1, one function per event.  0, or what on_piece() returned. */
 int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
-			    struct d9__task *task, bool resumed, unsigned local_queue);
+			    struct d9__traced_task *task, bool resumed, unsigned local_queue);
 int d9__timeline_poll_end(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns);
 int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 		      uint64_t cpu_ns, uint32_t tid);
@@ -219,7 +219,7 @@ int d9__timeline_close(struct d9__timeline *timeline, struct d9__worker *worker,
  * |task|'s call goes on at |ns|: what |worker| did since its latest piece ended was done by a loop that the call
  * ran.  Before d9__timeline_poll_start().
  */
-void d9__timeline_nested(struct d9__worker *worker, struct d9__task *task, uint64_t ns);
+void d9__timeline_nested(struct d9__worker *worker, struct d9__traced_task *task, uint64_t ns);
 
 /* The piece of |task| that |worker| ended just now was ready without a CPU for |taken_ns|. */
 void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken_ns);

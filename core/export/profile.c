@@ -269,7 +269,7 @@ static void take_duration(struct d9__profile *profile, const struct d9_event *ev
 static void take_wait(void *context, uint64_t task_id, const struct d9__idle_stack *idle, uint64_t ns, double weight_ns)
 {
 	struct d9__profile *profile = context;
-	const struct d9__task *task = d9__table_find(&profile->analysis.tasks.table, task_id);
+	const struct d9__traced_task *task = d9__table_find(&profile->analysis.tasks.table, task_id);
 	struct d9__profile_stack stack = {
 		.callback = task ? task->callback : NULL,
 		.samples = (uint64_t)(weight_ns / 1000),

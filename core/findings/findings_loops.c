@@ -162,7 +162,7 @@ static bool is_listener(const struct d9__findings *findings, const struct d9__ca
 			const struct d9__spell *spell)
 {
 	static const char *const names[] = { "accept", "listen", "incoming", "connection", "new_client" };
-	const struct d9__task *task = d9__table_find(&findings->analysis->tasks.table, spell->task);
+	const struct d9__traced_task *task = d9__table_find(&findings->analysis->tasks.table, spell->task);
 
 	if (spell->listener || spell->fd < 0)
 		return spell->listener;

@@ -188,7 +188,7 @@ void d9__check_unfair(struct d9__findings *findings)
 	const struct d9__latency *latency = &findings->analysis->latency;
 	const struct d9__delay *worst = longest_own(findings->analysis, latency->unfair, latency->n_unfair);
 	const struct d9__delay *timer = latest_unfair(latency);
-	const struct d9__task *task;
+	const struct d9__traced_task *task;
 	struct d9__finding *finding;
 	struct d9__name name, one;
 	char descriptor[48] = "";

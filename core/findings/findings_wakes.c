@@ -15,7 +15,7 @@
 void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint64_t waker_worker,
 		       char *buf, size_t size)
 {
-	const struct d9__task *task = d9__table_find(&findings->analysis->tasks.table, waker);
+	const struct d9__traced_task *task = d9__table_find(&findings->analysis->tasks.table, waker);
 	struct d9__name name;
 
 	if (waker && task && task->callback) {

@@ -249,7 +249,7 @@ static void put_wake(struct d9__query_process *process, const struct d9_event *e
 static void put_task(struct d9__query_process *process, const struct d9_event *event)
 {
 	uint64_t id = known(event, D9_TASK_SPAWN_TASK_ID);
-	const struct d9__task *task = d9__table_find(&process->analysis.tasks.table, id);
+	const struct d9__traced_task *task = d9__table_find(&process->analysis.tasks.table, id);
 	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_TASKS);
 
 	d9__query_u64(&row, process->number);

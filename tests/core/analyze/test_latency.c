@@ -10,7 +10,7 @@ struct bench {
 	struct d9__callbacks callbacks;
 	struct d9__latency latency;
 	struct d9__worker worker;
-	struct d9__task task;
+	struct d9__traced_task task;
 };
 
 static void begin(struct bench *b)
