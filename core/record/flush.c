@@ -88,7 +88,7 @@ static void leave_file_system(void)
 		return; /* stays where it is, which does no harm */
 }
 
-static void mind_manners(void)
+static void isolate_thread(void)
 {
 	leave_file_system();
 	d9__flush.ring_fd = d9__descriptors_take();
@@ -666,7 +666,7 @@ static void *flush_main(void *arg)
 
 	(void)arg;
 	become_known();
-	mind_manners();
+	isolate_thread();
 	self->stepped_back = self->heard = false;
 	self->flight = d9__flush.flight;
 	self->sealed = d9__chunk_sealed_count();
@@ -734,7 +734,7 @@ static void *flush_again(void *arg)
 	become_known();
 	leave_file_system();
 	err = d9__descriptors_receive();
-	/* release: as in mind_manners() */
+	/* release: as in isolate_thread() */
 	atomic_store_explicit(&d9__flush.moved, err && err != -ENOENT ? err : 1, memory_order_release);
 	if (err && err != -ENOENT)
 		return NULL;
