@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "ring/emit_inl.h"
-#include "segment/living.h"
+#include "segment/living_tasks.h"
 #include "segment/writer.h"
 
 /*

@@ -325,7 +325,7 @@ static int add_first_metadata(struct d9__writer *w, uint64_t now_ns)
 	if (w->prior == D9__SEALED_NONE)
 		return add_metadata(w, (const char *[]){ NULL }, d9__clock_mono_ns(), now_ns);
 	if (w->tells && !w->living.ns)
-		d9__living_list(&w->living, w->ret.file_limit);
+		d9__living_tasks_list(&w->living, w->ret.file_limit);
 	snprintf(told, sizeof(told), "%llu", (unsigned long long)w->living.ns);
 	return add_metadata(w, facts, w->tells ? w->living.ns : d9__clock_mono_ns(), now_ns);
 }
@@ -403,7 +403,7 @@ static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 	if (!err)
 		err = add_modules(w, now_ns);
 	if (!err && w->living.ns)
-		err = d9__living_tell(&w->living, w);
+		err = d9__living_tasks_tell(&w->living, w);
 	D9__TEST_POINT(SEGMENT_LED_IN);
 	return err;
 }
@@ -481,7 +481,7 @@ static void sealed(struct d9__writer *w)
 
 	w->prior = D9__SEALED_CLEAN;
 	if (w->tells && !w->ending)
-		d9__living_list(&w->living, w->ret.file_limit);
+		d9__living_tasks_list(&w->living, w->ret.file_limit);
 	count(&w->counters->sealed, 1);
 	d9__retention_add(&w->ret, 0, w->seg.index, w->seg.bytes, d9__clock_real_ns());
 	/* Of a dump. */
@@ -754,5 +754,5 @@ void d9__writer_close(struct d9__writer *w, uint64_t now_ns)
 	w->has_dir = false;
 	d9__retention_release(&w->ret);
 	d9__builder_release(&w->note);
-	d9__living_release(&w->living);
+	d9__living_tasks_release(&w->living);
 }

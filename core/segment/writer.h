@@ -15,7 +15,7 @@
 #include <dial9/options.h>
 
 #include "segment/builder.h"
-#include "segment/living.h"
+#include "segment/living_tasks.h"
 #include "segment/namespace.h"
 #include "segment/retention.h"
 #include "segment/room.h"
@@ -58,7 +58,7 @@ struct d9__writer {
 	bool lossy;                /* events were lost while no segment was open */
 	enum d9__sealed prior;     /* how the segment before the one that is open ended */
 	bool tells;                /* segments begin by telling what lives */
-	struct d9__living living;
+	struct d9__living_tasks living;
 
 	/* Paused: |retry_ns| is when to try again, after |backoff_ns|.  0: not paused. */
 	uint64_t retry_ns, backoff_ns;

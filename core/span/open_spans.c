@@ -40,5 +40,5 @@ static void each_open(d9__living_span_fn fn, void *arg)
 
 void d9__open_spans_start(void)
 {
-	d9__living_provide_spans(each_open);
+	d9__living_tasks_provide_spans(each_open);
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "segment/living.h"
+#include "segment/living_tasks.h"
 
 #define D9__OPEN_SPANS 256u /* places of each thread: as many as it takes ids at a time */
 

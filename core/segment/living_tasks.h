@@ -23,10 +23,10 @@ struct d9__living_span {
 typedef void (*d9__living_span_fn)(void *arg, const struct d9__living_span *span);
 
 /* From now on |each| tells of all spans that are open.  Any thread. */
-void d9__living_provide_spans(void (*each)(d9__living_span_fn fn, void *arg));
+void d9__living_tasks_provide_spans(void (*each)(d9__living_span_fn fn, void *arg));
 
 /* All zero: nothing is listed. */
-struct d9__living {
+struct d9__living_tasks {
 	uint64_t ns; /* when they were listed; 0: they were not */
 	struct d9__task_spawn *items;
 	size_t n;
@@ -39,9 +39,9 @@ struct d9__living {
  * |file_bytes|, and D9__DUMP_TASKS_MAX tasks at most, those that were polled in the last seconds
  * first.  Without memory it lists fewer.
  */
-void d9__living_list(struct d9__living *living, uint64_t file_bytes);
+void d9__living_tasks_list(struct d9__living_tasks *living, uint64_t file_bytes);
 
 /* Add what is listed to the segment of |w| that is open, and forget it.  0 or an error of the writer. */
-int d9__living_tell(struct d9__living *living, struct d9__writer *w);
+int d9__living_tasks_tell(struct d9__living_tasks *living, struct d9__writer *w);
 
-void d9__living_release(struct d9__living *living);
+void d9__living_tasks_release(struct d9__living_tasks *living);
