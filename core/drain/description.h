@@ -8,9 +8,9 @@
 #include "segment/builder.h"
 
 /* Flush thread only; zeros: nothing was written. */
-struct d9__lead {
+struct d9__description {
 	uint32_t metadata, modules, types; /* generations of what it was made of */
 };
 
 /* Write it again if something changed.  |note| is overwritten. */
-void d9__lead_refresh(struct d9__lead *lead, struct d9__builder *note);
+void d9__description_refresh(struct d9__description *lead, struct d9__builder *note);

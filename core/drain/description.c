@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "drain/lead.h"
+#include "drain/description.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
 #include "ring/ring_file.h"
@@ -22,9 +22,9 @@ static void add_types(struct d9__builder *note, uint32_t end)
 	}
 }
 
-void d9__lead_refresh(struct d9__lead *lead, struct d9__builder *note)
+void d9__description_refresh(struct d9__description *lead, struct d9__builder *note)
 {
-	struct d9__lead now = { d9__metadata_generation(), d9__modules_generation(),
+	struct d9__description now = { d9__metadata_generation(), d9__modules_generation(),
 				d9__types_end() };
 
 	if (now.metadata == lead->metadata && now.modules == lead->modules &&
