@@ -26,7 +26,7 @@
 #include "preload/start.h"
 #include "record/recorder.h"
 #include "sample/sampler.h"
-#include "segment/giver.h"
+#include "segment/directory_helper.h"
 #if WITH_GLIB
 #include "glib/attach.h"
 #endif

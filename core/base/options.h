@@ -60,7 +60,7 @@ enum d9__option {
 	D9__OPTION_TRIGGERS, /* see base/trigger_text.h */
 	D9__OPTION_S3_BUCKET,
 	D9__OPTION_S3_PREFIX,
-	D9__OPTION_GIVER, /* of `dial9 record`; see segment/giver.h */
+	D9__OPTION_GIVER, /* of `dial9 record`; see segment/directory_helper.h */
 	D9__OPTION_COUNT
 };
 

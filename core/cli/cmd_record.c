@@ -22,7 +22,7 @@
 #include "cli/run/record_cause.h"
 #include "cli/run/record_child.h"
 #include "cli/run/record_dir.h"
-#include "cli/run/record_giver.h"
+#include "cli/run/record_directory_helper.h"
 #include "cli/run/record_line.h"
 #include "cli/run/record_result.h"
 #include "cli/run/record_ship.h"
@@ -470,7 +470,7 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 {
 	struct d9__namespaces before = { 0 };
 	struct d9__record_dir place;
-	struct d9__record_giver giver;
+	struct d9__record_directory_helper giver;
 	struct libraries libraries = { NULL, NULL };
 	struct d9__on_dump_outcome outcome;
 	struct d9__on_dump *on_dump;
@@ -491,9 +491,9 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 	dir = err ? NULL : realpath(place.path, NULL); /* CMD may change its directory */
 	if (dir && !stat(dir, &st)) {
 		d9__failure_take(dir, &(struct d9__failure){ .err = 0 }); /* an earlier run's */
-		d9__record_giver_begin(&giver, dir, place.made);
+		d9__record_directory_helper_begin(&giver, dir, place.made);
 		if (options->exec && place.made)
-			d9__record_giver_let_go(&giver);
+			d9__record_directory_helper_let_go(&giver);
 		watch = d9__record_began_watch(dir);
 		d9__record_ship_begin(&options->ship, dir);
 		on_dump = d9__on_dump_begin(&(struct d9__on_dump_plan){ &options->on_dump, dir, &before, D9__ON_DUMP_LIMIT_NS });
@@ -506,8 +506,8 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 		d9__on_dump_tell(&outcome);
 		/* Unless there is something in it; or it is the helper's to do, when nobody may come any more. */
 		if (place.made && !d9__followers_remove_dir(dir))
-			d9__record_giver_let_go(&giver);
-		d9__record_giver_end(&giver);
+			d9__record_directory_helper_let_go(&giver);
+		d9__record_directory_helper_end(&giver);
 	} else if (!options->dir) {
 		status = run_unrecorded(options, argv, &place, err ? err : -errno, wait_status, ran);
 	} else if (place.shared && err == -EPERM) {

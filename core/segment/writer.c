@@ -16,7 +16,7 @@
 #include "ring/clock.h"
 #include "ring/event_types.h"
 #include "ring/note.h"
-#include "segment/giver.h"
+#include "segment/directory_helper.h"
 #include "segment/metadata.h"
 #include "segment/modules.h"
 #include "segment/writer.h"
@@ -182,7 +182,7 @@ int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock)
 		return 0;
 	w->uid = geteuid();
 	err = w->giver && is_missing(trace_dir) ? -errno : d9__namespace_open(&w->ns, trace_dir, clock);
-	if (err && (!w->giver || d9__giver_ask(w->giver, &w->ns, trace_dir, clock)))
+	if (err && (!w->giver || d9__directory_helper_ask(w->giver, &w->ns, trace_dir, clock)))
 		return err;
 	w->has_dir = true;
 	d9__metadata_set("segment.evicted", NULL); /* was of another directory */
@@ -204,7 +204,7 @@ void d9__writer_follow_user(struct d9__writer *w)
 		return;
 	w->uid = effective;
 	d9__note(D9_LOG_INFO, "the program became user %u", (unsigned)effective);
-	if (w->giver && (err = d9__giver_ask(w->giver, &w->ns, w->ns.trace_dir, 0)))
+	if (w->giver && (err = d9__directory_helper_ask(w->giver, &w->ns, w->ns.trace_dir, 0)))
 		d9__note(D9_LOG_WARNING, "the directory was not given to this user: %s", text_of(-err));
 }
 
@@ -212,7 +212,7 @@ static int renew(struct d9__writer *w)
 {
 	int err = d9__namespace_renew(&w->ns);
 
-	return err && w->giver && !d9__giver_ask(w->giver, &w->ns, w->ns.trace_dir, 0) ? 0 : err;
+	return err && w->giver && !d9__directory_helper_ask(w->giver, &w->ns, w->ns.trace_dir, 0) ? 0 : err;
 }
 
 void d9__writer_collect(struct d9__writer *w)

@@ -12,7 +12,7 @@
 #include "core/record/refuse.h"
 #include "core/record/scratch.h"
 #include "drain/peers.h"
-#include "segment/giver.h"
+#include "segment/directory_helper.h"
 #include "segment/namespace.h"
 #include "segment/shipped_next.h"
 
@@ -367,7 +367,7 @@ static int ask_one_of(uid_t uid, const char *giver)
 {
 	struct d9__namespace ns = { .boot_id = "abcd-1", .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
 	struct sockaddr_un address;
-	socklen_t len = d9__giver_address(giver, &address);
+	socklen_t len = d9__directory_helper_address(giver, &address);
 	char not_listening = 1;
 	int ready[2], err;
 	pid_t pid;
@@ -378,7 +378,7 @@ static int ask_one_of(uid_t uid, const char *giver)
 		listen_as(uid, &address, len, ready[1]);
 	CU_ASSERT_EQUAL(read(ready[0], &not_listening, 1), 1);
 	CU_ASSERT_FALSE(not_listening);
-	err = d9__giver_ask(giver, &ns, "/tmp", 0);
+	err = d9__directory_helper_ask(giver, &ns, "/tmp", 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close(ready[0]);
@@ -401,7 +401,7 @@ static void test_directories_are_taken_from_root_only(void)
 		return;
 	make_giver(giver);
 	CU_ASSERT_EQUAL(ask_one_of(65534, giver), -EPERM);
-	CU_ASSERT_EQUAL(d9__giver_ask(giver, &ns, "/tmp", 0), -ECONNREFUSED);
+	CU_ASSERT_EQUAL(d9__directory_helper_ask(giver, &ns, "/tmp", 0), -ECONNREFUSED);
 }
 
 static unsigned count_descriptors(void)

@@ -23,16 +23,16 @@
 #define D9__GIVER_TEXT     (2 * D9__GIVER_HALF)
 
 /* The one message there is; its answer is an int, 0 or -errno, with two descriptors if 0: directory, lock. */
-struct d9__giver_request {
+struct d9__directory_helper_request {
 	char secret[D9__GIVER_HALF];
 	char boot_id[D9__BOOT_ID_MAX];
 };
 
 /* The address in |giver|, the variable's value.  Its length, or 0 if it is none. */
-socklen_t d9__giver_address(const char *giver, struct sockaddr_un *out);
+socklen_t d9__directory_helper_address(const char *giver, struct sockaddr_un *out);
 
 /*
  * Ask for the directory |ns->boot_id|, or for another name if that is taken.  With one open already, that one
  * becomes this user's.  0 or -errno: then |ns| is as it was.  Blocks for two seconds at most.
  */
-int d9__giver_ask(const char *giver, struct d9__namespace *ns, const char *trace_dir, uint64_t clock);
+int d9__directory_helper_ask(const char *giver, struct d9__namespace *ns, const char *trace_dir, uint64_t clock);

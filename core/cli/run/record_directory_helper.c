@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "cli/run/followers.h"
-#include "cli/run/record_giver.h"
+#include "cli/run/record_directory_helper.h"
 #include "ring/directory.h"
 #include "segment/namespace.h"
 
@@ -117,7 +117,7 @@ static int make(const struct helper *helper, const char *name, const struct ucre
 	return err;
 }
 
-static int give(struct helper *helper, const struct d9__giver_request *request, const struct ucred *peer, int fds[2])
+static int give(struct helper *helper, const struct d9__directory_helper_request *request, const struct ucred *peer, int fds[2])
 {
 	struct given *grown;
 	struct stat st;
@@ -159,7 +159,7 @@ static void answer(int to, int err, const int fds[2])
 	sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static bool is_request(const struct helper *helper, const struct d9__giver_request *request, ssize_t n)
+static bool is_request(const struct helper *helper, const struct d9__directory_helper_request *request, ssize_t n)
 {
 	return n == sizeof(*request) && !memcmp(request->secret, helper->secret, sizeof(request->secret)) &&
 	       memchr(request->boot_id, '\0', sizeof(request->boot_id)) && d9__boot_id_valid(request->boot_id);
@@ -170,7 +170,7 @@ static void serve(struct helper *helper)
 {
 	const struct timeval patience = { 0, 200000 };
 	int fd = accept4(helper->socket, NULL, NULL, SOCK_CLOEXEC), fds[2] = { -1, -1 }, err;
-	struct d9__giver_request request;
+	struct d9__directory_helper_request request;
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
@@ -321,7 +321,7 @@ static bool make_text(char text[D9__GIVER_TEXT + 1])
 static int listen_as(const char *text)
 {
 	struct sockaddr_un address;
-	socklen_t len = d9__giver_address(text, &address);
+	socklen_t len = d9__directory_helper_address(text, &address);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd >= 0 && !bind(fd, (struct sockaddr *)&address, len) && !listen(fd, SOMAXCONN))
@@ -344,12 +344,12 @@ static bool start(struct helper *helper, int hold[2])
 	return child > 0;
 }
 
-void d9__record_giver_begin(struct d9__record_giver *giver, const char *dir, bool made)
+void d9__record_directory_helper_begin(struct d9__record_directory_helper *giver, const char *dir, bool made)
 {
 	struct helper helper = { .made = made, .dir_fd = -1, .socket = -1 };
 	int hold[2] = { -1, -1 };
 
-	*giver = (struct d9__record_giver){ .hold_fd = -1 };
+	*giver = (struct d9__record_directory_helper){ .hold_fd = -1 };
 	if (geteuid() || !make_text(giver->text))
 		return;
 	snprintf(helper.dir, sizeof(helper.dir), "%s", dir);
@@ -374,13 +374,13 @@ void d9__record_giver_begin(struct d9__record_giver *giver, const char *dir, boo
 		close(helper.socket);
 }
 
-void d9__record_giver_let_go(struct d9__record_giver *giver)
+void d9__record_directory_helper_let_go(struct d9__record_directory_helper *giver)
 {
 	if (giver->hold_fd >= 0 && write(giver->hold_fd, "", 1) < 0)
-		d9__record_giver_end(giver); /* the helper is gone */
+		d9__record_directory_helper_end(giver); /* the helper is gone */
 }
 
-void d9__record_giver_end(struct d9__record_giver *giver)
+void d9__record_directory_helper_end(struct d9__record_directory_helper *giver)
 {
 	if (giver->hold_fd >= 0)
 		close(giver->hold_fd);

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "ring/descriptors.h"
-#include "segment/giver.h"
+#include "segment/directory_helper.h"
 
 #define NAME_TRIES 8
 
-socklen_t d9__giver_address(const char *giver, struct sockaddr_un *out)
+socklen_t d9__directory_helper_address(const char *giver, struct sockaddr_un *out)
 {
 	static const char prefix[] = "\0dial9-";
 	size_t n = sizeof(prefix) - 1;
@@ -39,7 +39,7 @@ static int connect_to(const char *giver)
 {
 	const struct timeval patience = { 1, 0 };
 	struct sockaddr_un address;
-	socklen_t len = d9__giver_address(giver, &address);
+	socklen_t len = d9__directory_helper_address(giver, &address);
 	int fd, err;
 
 	if (!len)
@@ -89,7 +89,7 @@ static int receive(int from, int fds[2])
 
 static int ask(const char *giver, const char *boot_id, int fds[2])
 {
-	struct d9__giver_request request = { .boot_id = "" };
+	struct d9__directory_helper_request request = { .boot_id = "" };
 	int fd = connect_to(giver), err = 0;
 
 	if (fd < 0)
@@ -104,7 +104,7 @@ static int ask(const char *giver, const char *boot_id, int fds[2])
 	return err;
 }
 
-int d9__giver_ask(const char *giver, struct d9__namespace *ns, const char *trace_dir, uint64_t clock)
+int d9__directory_helper_ask(const char *giver, struct d9__namespace *ns, const char *trace_dir, uint64_t clock)
 {
 	char boot_id[D9__BOOT_ID_MAX];
 	int fds[2], err;
