@@ -39,7 +39,7 @@
 #include "record/flush_self.h"
 #include "record/flush_wait.h"
 #include "record/jit_copy.h"
-#include "record/keeper.h"
+#include "record/last_thread.h"
 #include "record/open_calls.h"
 #include "record/pace.h"
 #include "record/process_state.h"
@@ -455,7 +455,7 @@ static bool tick(void)
 	d9__requests_look_at_triggers(now_ns);
 	d9__requests_follow(now_ns);
 	d9__ticks_run();
-	d9__keeper_look();
+	d9__last_thread_look();
 	d9__description_refresh(&self->lead, &self->note);
 	d9__dead_peers_next(&self->dead, &self->writer, d9__flush.trace_dir, now_ns);
 	update_state();

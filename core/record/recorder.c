@@ -31,7 +31,7 @@
 #include "record/flush.h"
 #include "ring/gate.h"
 #include "drain/health.h"
-#include "record/keeper.h"
+#include "record/last_thread.h"
 #include "segment/metadata.h"
 #include "segment/modules.h"
 #include "ring/names.h"
@@ -356,7 +356,7 @@ int d9_recorder_start(const struct d9_options *api, struct d9_recorder **out)
 			err = await_directory_locked();
 	}
 	pthread_mutex_unlock(&lock);
-	d9__keeper_start();
+	d9__last_thread_start();
 	if (out && (!err || err == -EALREADY))
 		*out = &the_recorder;
 	errno = saved;
@@ -399,7 +399,7 @@ int d9__recorder_ensure(void)
 			leave_cause(err);
 	}
 	pthread_mutex_unlock(&lock);
-	d9__keeper_start();
+	d9__last_thread_start();
 	errno = saved;
 	return err;
 }
@@ -450,7 +450,7 @@ void d9__recorder_begin(void)
 		begin_later();
 	}
 	d9__calm_unlock(&before, &later_lock);
-	d9__keeper_start();
+	d9__last_thread_start();
 }
 
 /* No timer: its signal would be there for a program that waits for signals, or has it pending when it starts another. */
@@ -624,7 +624,7 @@ void d9__recorder_resume(void)
 	if (!is_running_locked())
 		(void)start_locked(false);
 	pthread_mutex_unlock(&lock);
-	d9__keeper_start();
+	d9__last_thread_start();
 }
 
 /* ---- aside ---- */
@@ -840,7 +840,7 @@ static void fork_child(void)
 	d9__names_fork_child();
 	d9__event_types_fork_child();
 	d9__metadata_fork_done();
-	d9__keeper_fork_child();
+	d9__last_thread_fork_child();
 	pthread_mutex_init(&later_lock, NULL);
 	if (atomic_load_explicit(&later, memory_order_relaxed) && !d9__sandbox_is_shut())
 		atomic_store_explicit(&later, getpid(), memory_order_relaxed);
@@ -906,7 +906,7 @@ static void start_child(void)
 			start_locked(false);
 		d9__span_filter_follow(d9__gate_open(D9__GATE_EVENT));
 		pthread_mutex_unlock(&lock);
-		d9__keeper_start();
+		d9__last_thread_start();
 	}
 	errno = saved;
 }

@@ -18,7 +18,7 @@
 
 #include "base/thread.h"
 #include "record/flush.h"
-#include "record/keeper.h"
+#include "record/last_thread.h"
 #include "record/recorder.h"
 #include "record/sandbox.h"
 #include "segment/metadata.h"
@@ -130,7 +130,7 @@ static void *keep(void *unused)
 	return NULL;
 }
 
-void d9__keeper_start(void)
+void d9__last_thread_start(void)
 {
 	struct d9_recorder *recorder = d9_recorder_running();
 	int saved = errno;
@@ -155,19 +155,19 @@ static void leave(void *unused)
 	(void)unused;
 	atomic_store(&main_left, true);
 	if (!d9__sandbox_is_shut())
-		d9__keeper_start();
+		d9__last_thread_start();
 }
 
-void d9__keeper_look(void)
+void d9__last_thread_look(void)
 {
 	if (!atomic_load(&main_left) && main_tid && !atomic_load_explicit(main_tid, memory_order_relaxed)) {
 		atomic_store(&bare, true);
 		atomic_store(&main_left, true);
 	}
-	d9__keeper_start();
+	d9__last_thread_start();
 }
 
-void d9__keeper_fork_child(void)
+void d9__last_thread_fork_child(void)
 {
 	if (!key_works || !pthread_getspecific(key))
 		main_tid = NULL; /* its stack may go with it */

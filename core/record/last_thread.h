@@ -10,10 +10,10 @@
 #pragma once
 
 /* A recorder runs, and its lock is not held: begin if the main thread has left. */
-void d9__keeper_start(void);
+void d9__last_thread_start(void);
 
 /* On the flush thread, now and then: begin if the main thread has ended without a word. */
-void d9__keeper_look(void);
+void d9__last_thread_look(void);
 
 /* In a forked child: its main thread is the caller. */
-void d9__keeper_fork_child(void);
+void d9__last_thread_fork_child(void);
