@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "base/heap.h"
 #include "base/environment.h"
-#include "base/nearest.h"
+#include "base/spelling.h"
 #include "base/options.h"
 #include "base/span_filter.h"
 #include "base/trigger_text.h"
@@ -548,7 +548,7 @@ bool d9__options_knows(const char *variable, size_t len)
 }
 
 /* " (is flight meant?)", if something known is near. */
-static void guess(const struct d9__nearest *nearest, const char *prefix, char *buf, size_t size)
+static void guess(const struct d9__spelling *nearest, const char *prefix, char *buf, size_t size)
 {
 	buf[0] = '\0';
 	if (nearest->name)
@@ -569,13 +569,13 @@ static void warn_of_value(const struct d9_options *options, const struct spec *s
 			  const char *text)
 {
 	char value[65], message[256], near[96];
-	struct d9__nearest nearest = { .word = value };
+	struct d9__spelling nearest = { .word = value };
 
 	if (!options->log)
 		return;
 	copy_printable(value, sizeof(value), text, strlen(text));
 	for (size_t i = 0; spec->kind == CHOICE && spec->words[i]; i++)
-		d9__nearest_try(&nearest, spec->words[i]);
+		d9__spelling_try(&nearest, spec->words[i]);
 	guess(&nearest, "", near, sizeof(near));
 	snprintf(message, sizeof(message), "the value '%s' of %s makes no sense and is ignored%s", value,
 		 variable, near);
@@ -585,14 +585,14 @@ static void warn_of_value(const struct d9_options *options, const struct spec *s
 static void warn_of_name(const struct d9_options *options, const char *variable, size_t len)
 {
 	char name[64], message[256], near[96];
-	struct d9__nearest nearest = { .word = name + strlen(PREFIX) };
+	struct d9__spelling nearest = { .word = name + strlen(PREFIX) };
 	const char *known;
 
 	copy_printable(name, sizeof(name), variable, len);
 	/* What all have in common makes none nearer. */
 	for (size_t i = 0; (known = variable_at(i)); i++)
 		if (*known)
-			d9__nearest_try(&nearest, known + strlen(PREFIX));
+			d9__spelling_try(&nearest, known + strlen(PREFIX));
 	guess(&nearest, PREFIX, near, sizeof(near));
 	snprintf(message, sizeof(message), "there is no variable %s%s", name, near);
 	options->log(options->log_arg, D9_LOG_WARNING, message);

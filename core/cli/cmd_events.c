@@ -23,7 +23,7 @@
 #include "tool/trace_input.h"
 #include "read/catalogue.h"
 #include "read/span_fields.h"
-#include "base/nearest.h"
+#include "base/spelling.h"
 
 #define NAMES_MAX 64
 
@@ -342,15 +342,15 @@ static bool is_built_in(const char *name)
 /* What was meant by |name|, of all that the trace has and of what is built in. */
 static const char *find_near(const struct filter *filter, const char *name)
 {
-	struct d9__nearest nearest = { .word = name };
+	struct d9__spelling nearest = { .word = name };
 	const char *known;
 	bool prefix;
 
 	for (size_t i = 0; i < filter->n_shapes; i++)
 		if (filter->shapes[i].ready)
-			d9__nearest_try(&nearest, filter->shapes[i].name);
+			d9__spelling_try(&nearest, filter->shapes[i].name);
 	for (size_t i = 0; (known = d9__catalogue_name(i, &prefix)); i++)
-		d9__nearest_try(&nearest, known);
+		d9__spelling_try(&nearest, known);
 	return nearest.name;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/spelling.h"
 #include "export/profile.h"
 #include "export/profile_select.h"
 #include "text/fail.h"
@@ -66,7 +66,7 @@ static void leave_wanted(struct d9__profile *profile)
 /* ---- what there is ---- */
 
 /* The line that there is no |what| called |name|, with the one that is nearest or where they are listed. */
-static int refuse(const char *command, const char *what, const struct d9__nearest *nearest, const char *where)
+static int refuse(const char *command, const char *what, const struct d9__spelling *nearest, const char *where)
 {
 	if (nearest->name)
 		return d9__cmd_fail(command, "no %s '%s' in this trace; is %s meant?", what, nearest->word,
@@ -77,13 +77,13 @@ static int refuse(const char *command, const char *what, const struct d9__neares
 static int check_callback(const struct d9__profile *profile, const char *command, const char *name)
 {
 	const struct d9__callbacks *callbacks = &profile->analysis.callbacks;
-	struct d9__nearest nearest = { .word = name };
+	struct d9__spelling nearest = { .word = name };
 
 	for (size_t i = 0; i < callbacks->n; i++) {
 		if (is_called(callbacks->items[i], name))
 			return 0;
 		if (callbacks->items[i]->function)
-			d9__nearest_try(&nearest, callbacks->items[i]->function);
+			d9__spelling_try(&nearest, callbacks->items[i]->function);
 	}
 	return refuse(command, "callback", &nearest, "report --section callbacks");
 }
@@ -91,20 +91,20 @@ static int check_callback(const struct d9__profile *profile, const char *command
 static int check_span(const struct d9__profile *profile, const char *command, const char *name)
 {
 	const struct d9__texts *names = &profile->spans.names;
-	struct d9__nearest nearest = { .word = name };
+	struct d9__spelling nearest = { .word = name };
 	uint32_t number;
 
 	if (d9__texts_find(names, name, strlen(name), &number))
 		return 0;
 	for (size_t i = 0; i < names->n; i++)
-		d9__nearest_try(&nearest, names->items[i]);
+		d9__spelling_try(&nearest, names->items[i]);
 	return refuse(command, "span", &nearest, "report --section spans");
 }
 
 static int check_loop(const struct d9__profile *profile, const char *command, const char *name)
 {
 	const struct d9__timeline *timeline = &profile->analysis.timeline;
-	struct d9__nearest nearest = { .word = name };
+	struct d9__spelling nearest = { .word = name };
 
 	for (size_t i = 0; i < timeline->n; i++) {
 		const char *loop = d9__metadata_group(&profile->analysis.metadata, timeline->items[i]->id);
@@ -112,7 +112,7 @@ static int check_loop(const struct d9__profile *profile, const char *command, co
 		if (loop && !strcmp(loop, name))
 			return 0;
 		if (loop)
-			d9__nearest_try(&nearest, loop);
+			d9__spelling_try(&nearest, loop);
 	}
 	return refuse(command, "loop", &nearest, "info");
 }

@@ -8,8 +8,8 @@
 
 #include "tool/args.h"
 
-#include "base/nearest.h"
 #include "base/options.h"
+#include "base/spelling.h"
 #include "text/fail.h"
 
 #define D9__OPTS_MAX 32
@@ -67,13 +67,13 @@ static void print_help(const struct d9__usage *usage)
 static void guess(const struct d9__usage *usage, const char *word, char *buf, size_t size)
 {
 	char name[64], variable[80] = "DIAL9_";
-	struct d9__nearest nearest = { .word = name };
+	struct d9__spelling nearest = { .word = name };
 	size_t n = strlen(variable);
 
 	buf[0] = '\0';
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
 	for (const struct d9__opt *opt = usage->opts; opt->name; opt++)
-		d9__nearest_try(&nearest, opt->name);
+		d9__spelling_try(&nearest, opt->name);
 	for (const char *c = name; *c; c++)
 		variable[n++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 	variable[n] = '\0';

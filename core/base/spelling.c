@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/spelling.h"
 
 static unsigned char lower(char c)
 {
@@ -56,7 +56,7 @@ static size_t distance(const char *a, const char *b)
 	return row[m];
 }
 
-void d9__nearest_try(struct d9__nearest *nearest, const char *name)
+void d9__spelling_try(struct d9__spelling *nearest, const char *name)
 {
 	size_t steps = distance(nearest->word, name), most = length(nearest->word) / 3 + 1;
 
