@@ -39,7 +39,7 @@ int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer)
 {
 	drain->writer = writer;
 	drain->ring = &d9__ring;
-	drain->written = drain->bridge = (struct d9__bridge){ 0 };
+	drain->written = drain->bridge = (struct d9__gap){ 0 };
 	drain->told = false;
 	/* A new trace knows nothing of what an older one said about a worker. */
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
@@ -164,13 +164,13 @@ static void note_gap(struct d9__drain *drain, const struct d9__batch *batch,
 		     const struct d9__entry_state *entry)
 {
 	struct peek peek = { entry->worker, 0 };
-	struct d9__bridge_gap gap = { .to_ns = batch->first_ns, .tid = batch->tid };
+	struct d9__gap_edge gap = { .to_ns = batch->first_ns, .tid = batch->tid };
 
 	if (batch->taken_bytes)
 		gap.to_ns = drain->slot[batch->slot].prefix_ns;
 	d9__walk(drain->walker, batch->bytes, batch->len, find_cpu_time, &peek);
 	gap.cpu_ns = peek.cpu_ns;
-	d9__bridge_gap(&drain->bridge, entry, &gap, &drain->note);
+	d9__gap_close(&drain->bridge, entry, &gap, &drain->note);
 }
 
 /* What the first event of a worker says of the state before it. */
@@ -196,7 +196,7 @@ static bool find_entry(void *arg, const struct d9__wire_frame *frame)
 static bool is_gap_of_another(struct d9__drain *drain, const struct d9__batch *batch, bool whole,
 			      struct d9__entry_state *entry)
 {
-	const struct d9__bridge_worker *before;
+	const struct d9__gap_worker *before;
 
 	if (entry->worker != D9__WORKER_NONE || (whole && batch->exit.worker == D9__WORKER_NONE))
 		return false;
@@ -224,10 +224,10 @@ static bool follow_frame(void *arg, const struct d9__wire_frame *frame)
 	follow->last_ns = frame->ns;
 	if (frame->type_id > D9__EVENT_UNPARK)
 		return true;
-	d9__bridge_wrote_event(&follow->drain->bridge, frame);
+	d9__gap_wrote_event(&follow->drain->bridge, frame);
 	worker = d9__walk_varint(&p);
 	if (worker < D9__BRIDGE_WORKERS) {
-		const struct d9__bridge_worker *w = &follow->drain->bridge.worker[worker];
+		const struct d9__gap_worker *w = &follow->drain->bridge.worker[worker];
 
 		follow->st->end = (struct d9__entry_state){ w->task, (uint32_t)worker, w->state };
 		follow->st->worker = (uint32_t)worker;
@@ -310,7 +310,7 @@ int d9__drain_take(struct d9__drain *drain, struct d9__batch *batch, bool whole,
 	st->partly = !whole;
 	if (whole) {
 		st->end = batch->exit;
-		d9__bridge_wrote(&drain->bridge, &batch->exit, batch->tid, batch->last_ns);
+		d9__gap_wrote(&drain->bridge, &batch->exit, batch->tid, batch->last_ns);
 	}
 	return err;
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drain/bridge.h"
+#include "drain/gap.h"
 #include "ring/chunk.h"
 #include "segment/walk.h"
 #include "segment/writer.h"
@@ -30,8 +30,8 @@ struct d9__drain {
 	struct d9__ring *ring; /* whose slots and losses: ours, or that of a dead process */
 	struct d9__walker *walker;
 	struct d9__builder note, rest;
-	struct d9__bridge bridge;
-	struct d9__bridge written; /* |bridge| as of the last commit */
+	struct d9__gap bridge;
+	struct d9__gap written; /* |bridge| as of the last commit */
 	bool told;   /* losses, since then */
 	bool last;   /* the process ends: what cannot be written stays in the ring for others */
 	/* Slots, then one for the process. */

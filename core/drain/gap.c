@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "drain/bridge.h"
+#include "drain/gap.h"
 #include "format/encoder.h"
 
-void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *exit, uint32_t tid,
+void d9__gap_wrote(struct d9__gap *bridge, const struct d9__entry_state *exit, uint32_t tid,
 		      uint64_t last_ns)
 {
-	struct d9__bridge_worker *worker;
+	struct d9__gap_worker *worker;
 
 	if (exit->worker >= D9__BRIDGE_WORKERS || exit->state == D9__WORKER_UNKNOWN)
 		return;
@@ -20,7 +20,7 @@ void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *e
 		worker->last_ns = last_ns;
 }
 
-static void take_park(struct d9__bridge_worker *worker, const struct d9__wire_frame *frame,
+static void take_park(struct d9__gap_worker *worker, const struct d9__wire_frame *frame,
 		      const uint8_t *p)
 {
 	bool unpark = frame->type_id == D9__EVENT_UNPARK;
@@ -33,9 +33,9 @@ static void take_park(struct d9__bridge_worker *worker, const struct d9__wire_fr
 	worker->state = unpark ? D9__WORKER_RUNNING : D9__WORKER_PARKED;
 }
 
-void d9__bridge_wrote_event(struct d9__bridge *bridge, const struct d9__wire_frame *frame)
+void d9__gap_wrote_event(struct d9__gap *bridge, const struct d9__wire_frame *frame)
 {
-	struct d9__bridge_worker *worker;
+	struct d9__gap_worker *worker;
 	const uint8_t *p = frame->values;
 	uint64_t id;
 
@@ -95,10 +95,10 @@ static void put_park(struct d9__builder *out, uint16_t type, uint32_t worker, ui
 	d9__builder_end(out, d9__wire_put_u32(p, tid));
 }
 
-void d9__bridge_gap(struct d9__bridge *bridge, const struct d9__entry_state *entry,
-		    const struct d9__bridge_gap *gap, struct d9__builder *out)
+void d9__gap_close(struct d9__gap *bridge, const struct d9__entry_state *entry,
+		    const struct d9__gap_edge *gap, struct d9__builder *out)
 {
-	struct d9__bridge_worker *worker;
+	struct d9__gap_worker *worker;
 	uint64_t from_ns, to_ns, cpu_ns;
 	uint32_t tid;
 

@@ -17,7 +17,7 @@
 #define D9__BRIDGE_WORKERS D9__SLOT_COUNT /* their ids are below */
 
 /* In which state the file leaves a worker. */
-struct d9__bridge_worker {
+struct d9__gap_worker {
 	enum d9__worker_state state; /* UNKNOWN: nothing in the file yet */
 	uint32_t tid;
 	uint64_t task;
@@ -26,28 +26,28 @@ struct d9__bridge_worker {
 };
 
 /* Flush thread only. */
-struct d9__bridge {
-	struct d9__bridge_worker worker[D9__BRIDGE_WORKERS];
+struct d9__gap {
+	struct d9__gap_worker worker[D9__BRIDGE_WORKERS];
 };
 
 /* What the flush thread knows about the first events behind a gap. */
-struct d9__bridge_gap {
+struct d9__gap_edge {
 	uint64_t to_ns;  /* time of the first event behind it */
 	uint64_t cpu_ns; /* of the first park or unpark behind it, 0 if none */
 	uint32_t tid;    /* 0: nobody knows any more */
 };
 
 /* A whole chunk was written: it ends in |exit| at |last_ns|.  |tid| may be 0: not known. */
-void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *exit, uint32_t tid,
+void d9__gap_wrote(struct d9__gap *bridge, const struct d9__entry_state *exit, uint32_t tid,
 		      uint64_t last_ns);
 
 /* An event was written; for prefixes, whose end state no header tells. */
-void d9__bridge_wrote_event(struct d9__bridge *bridge, const struct d9__wire_frame *frame);
+void d9__gap_wrote_event(struct d9__gap *bridge, const struct d9__wire_frame *frame);
 
 /*
  * Add to |out| what leads from the state in which the file leaves the worker to |entry|, where the
  * events behind the gap begin.  An open poll ends at the gap's beginning even if the same task is
  * polled behind it: nobody knows what happened between.
  */
-void d9__bridge_gap(struct d9__bridge *bridge, const struct d9__entry_state *entry,
-		    const struct d9__bridge_gap *gap, struct d9__builder *out);
+void d9__gap_close(struct d9__gap *bridge, const struct d9__entry_state *entry,
+		    const struct d9__gap_edge *gap, struct d9__builder *out);

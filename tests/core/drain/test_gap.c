@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drain/bridge.h"
+#include "drain/gap.h"
 #include "format/encoder.h"
 #include "support/d9_test.h"
 
@@ -47,17 +47,17 @@ static uint32_t tid_before = 42, tid_behind = 42;
 
 static struct story bridge(enum d9__worker_state have, enum d9__worker_state want)
 {
-	static struct d9__bridge b;
+	static struct d9__gap b;
 	struct d9__entry_state exit = { 7, 3, have }, entry = { 8, 3, want };
-	struct d9__bridge_gap gap = { .to_ns = 9000, .cpu_ns = 555, .tid = tid_behind };
+	struct d9__gap_edge gap = { .to_ns = 9000, .cpu_ns = 555, .tid = tid_behind };
 	struct story story = { .n = 0 };
 
 	d9__event_types_init();
-	b = (struct d9__bridge){ 0 };
-	d9__bridge_wrote(&b, &exit, tid_before, 1000);
-	d9__bridge_wrote(&b, &exit, 0, 1000);
+	b = (struct d9__gap){ 0 };
+	d9__gap_wrote(&b, &exit, tid_before, 1000);
+	d9__gap_wrote(&b, &exit, 0, 1000);
 	d9__builder_begin(&note);
-	d9__bridge_gap(&b, &entry, &gap, &note);
+	d9__gap_close(&b, &entry, &gap, &note);
 	CU_ASSERT_EQUAL(d9__walk(&walker, note.data, (uint32_t)note.len, tell, &story), 0);
 	if (have && want)
 		CU_ASSERT_EQUAL(b.worker[3].state, want);
