@@ -15,7 +15,7 @@
 #include "hook/stubs.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
-#include "loop/known.h"
+#include "loop/fast_polls.h"
 #include "ring/gate.h"
 
 typedef gboolean (*dispatch_fn)(GSource *source, GSourceFunc callback, gpointer data);

@@ -15,7 +15,7 @@
 #include "libev/thread.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
-#include "loop/known.h"
+#include "loop/fast_polls.h"
 
 #include <dial9/ev-embed-kinds.h>
 

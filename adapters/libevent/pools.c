@@ -10,7 +10,7 @@
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
-#include "loop/known.h"
+#include "loop/fast_polls.h"
 #include "loop/once.h"
 #include "ring/gate.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "loop/callsites.h"
-#include "loop/known.h"
+#include "loop/fast_polls.h"
 #include "loop/loops.h"
 #include "loop/wakes.h"
 #include "loop/workers.h"

@@ -9,7 +9,7 @@
 #include "loop/accept_queues.h"
 #include "loop/announce.h"
 #include "loop/callsites.h"
-#include "loop/known.h"
+#include "loop/fast_polls.h"
 #include "loop/loops.h"
 #include "loop/once.h"
 #include "loop/plain.h"

@@ -12,7 +12,7 @@
 
 #include "core/loop/loop_events.h"
 #include "loop/cpu_time.h"
-#include "loop/known.h"
+#include "loop/fast_polls.h"
 #include "ring/clock.h"
 #include "ring/gate.h"
 #include "ring/slot.h"
