@@ -6,13 +6,13 @@
 #include <stddef.h>
 
 #include "glib/attach.h"
-#include "hook/trigger.h"
+#include "hook/first_call.h"
 #include "preload/glib.h"
 #include "preload/start.h"
 
 /* One export: whoever the call means, and the adapter's hook by default. */
 #define EXPORT(type, name, params, ...)                                                            \
-	static struct d9__trigger on_##name =                                                      \
+	static struct d9__first_call on_##name =                                                      \
 		D9__TRIGGER(#name, d9__glib_refresh, d9__glib_owns);                               \
                                                                                                    \
 	type name params                                                                           \
@@ -37,7 +37,7 @@ EXPORT(unsigned, g_source_attach, (struct _GSource *source, struct _GMainContext
 
 int g_module_symbol(struct _GModule *module, const char *name, void **symbol)
 {
-	static struct d9__trigger trigger =
+	static struct d9__first_call trigger =
 		D9__TRIGGER("g_module_symbol", d9__glib_refresh, d9__glib_owns);
 	int (*target)(struct _GModule *, const char *, void **) = NULL;
 	bool nobody;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "hook/trigger.h"
+#include "hook/first_call.h"
 #include "libev/attach.h"
 #include "preload/libev.h"
 
-static struct d9__trigger on_default_loop =
+static struct d9__first_call on_default_loop =
 	D9__TRIGGER("ev_default_loop", d9__libev_refresh, d9__libev_owns);
-static struct d9__trigger on_loop_new =
+static struct d9__first_call on_loop_new =
 	D9__TRIGGER("ev_loop_new", d9__libev_refresh, d9__libev_owns);
 
 struct ev_loop *ev_default_loop(unsigned flags)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "hook/trigger.h"
+#include "hook/first_call.h"
 #include "libevent/attach.h"
 #include "preload/libevent.h"
 
-static struct d9__trigger on_base_new =
+static struct d9__first_call on_base_new =
 	D9__TRIGGER("event_base_new", d9__libevent_refresh, d9__libevent_owns);
-static struct d9__trigger on_base_new_with_config =
+static struct d9__first_call on_base_new_with_config =
 	D9__TRIGGER("event_base_new_with_config", d9__libevent_refresh, d9__libevent_owns);
-static struct d9__trigger on_init =
+static struct d9__first_call on_init =
 	D9__TRIGGER("event_init", d9__libevent_refresh, d9__libevent_owns);
 
 struct event_base *event_base_new(void)

@@ -7,7 +7,7 @@
 
 /*
  * Nothing else may be added lightly: a program that embeds a copy of a loop library would get
- * half of it from here.  hook/trigger.h decides whom each call means.
+ * half of it from here.  hook/first_call.h decides whom each call means.
  */
 
 struct event_base;

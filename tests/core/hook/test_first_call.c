@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "core/hook/fakes.h"
-#include "hook/trigger.h"
+#include "hook/first_call.h"
 #include "support/d9_test.h"
 
 static bool mapped;
@@ -24,7 +24,7 @@ static bool owns(const void *address)
 
 static void test_trigger_of_a_module_with_its_own_copy_means_that_copy(void)
 {
-	static struct d9__trigger trigger = D9__TRIGGER("loop_run", refresh, owns);
+	static struct d9__first_call trigger = D9__TRIGGER("loop_run", refresh, owns);
 	void *own = fake_open("user_own", RTLD_NOW | RTLD_LOCAL);
 	void *caller = dlsym(own, "user_call");
 	bool nobody = true;
@@ -43,7 +43,7 @@ static void test_trigger_of_a_module_with_its_own_copy_means_that_copy(void)
 
 static void test_trigger_with_the_library_mapped_means_the_hook_and_is_judged_once(void)
 {
-	static struct d9__trigger trigger = D9__TRIGGER("loop_run", refresh, owns);
+	static struct d9__first_call trigger = D9__TRIGGER("loop_run", refresh, owns);
 	void *user = fake_open("user_now", RTLD_NOW | RTLD_LOCAL);
 	void *caller = dlsym(user, "user_call");
 	bool nobody = true;
@@ -65,7 +65,7 @@ static void test_trigger_with_the_library_mapped_means_the_hook_and_is_judged_on
 
 static void test_trigger_of_the_library_itself_means_the_hook(void)
 {
-	static struct d9__trigger trigger = D9__TRIGGER("loop_run", refresh, owns);
+	static struct d9__first_call trigger = D9__TRIGGER("loop_run", refresh, owns);
 	void *user = fake_open("user_now", RTLD_NOW | RTLD_LOCAL);
 	bool nobody = true;
 
@@ -78,8 +78,8 @@ static void test_trigger_of_the_library_itself_means_the_hook(void)
 
 static void test_trigger_without_the_library_means_the_next_definition(void)
 {
-	static struct d9__trigger trigger = D9__TRIGGER("getppid", refresh, owns);
-	static struct d9__trigger none = D9__TRIGGER("loop_missing", refresh, owns);
+	static struct d9__first_call trigger = D9__TRIGGER("getppid", refresh, owns);
+	static struct d9__first_call none = D9__TRIGGER("loop_missing", refresh, owns);
 	bool nobody = true;
 
 	mapped = false;
@@ -98,7 +98,7 @@ static void test_trigger_without_the_library_means_the_next_definition(void)
 
 static void test_trigger_with_an_emulation_before_the_library_means_the_emulation(void)
 {
-	static struct d9__trigger trigger = D9__TRIGGER("getppid", refresh, owns);
+	static struct d9__first_call trigger = D9__TRIGGER("getppid", refresh, owns);
 	bool nobody;
 
 	mapped = true;

@@ -25,7 +25,7 @@ struct d9__trigger_range {
 };
 
 /* One per exported name, static in the preload library: D9__TRIGGER(name, refresh, owns). */
-struct d9__trigger {
+struct d9__first_call {
 	const char *name;
 	/* The adapter's: patch what is new, and tell whether the loop library is mapped. */
 	bool (*refresh)(void);
@@ -50,4 +50,4 @@ struct d9__trigger {
  * of that name that the caller means.  If nobody else defines the name and the loop library is
  * not mapped, *|nobody| is set.  No errno is changed.
  */
-D9_API void *d9__trigger_target(struct d9__trigger *trigger, const void *caller, bool *nobody);
+D9_API void *d9__trigger_target(struct d9__first_call *trigger, const void *caller, bool *nobody);

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "hook/trigger.h"
+#include "hook/first_call.h"
 
-static bool known_target(struct d9__trigger *trigger, uintptr_t caller, uint64_t unloads,
+static bool known_target(struct d9__first_call *trigger, uintptr_t caller, uint64_t unloads,
 			 void **target)
 {
 	if (trigger->unloads != unloads) {
@@ -23,7 +23,7 @@ static bool known_target(struct d9__trigger *trigger, uintptr_t caller, uint64_t
 	return false;
 }
 
-static void remember(struct d9__trigger *trigger, struct d9__module_range module, void *target)
+static void remember(struct d9__first_call *trigger, struct d9__module_range module, void *target)
 {
 	if (trigger->n < D9__TRIGGER_RANGES)
 		trigger->ranges[trigger->n++] = (struct d9__trigger_range){ module, target };
@@ -37,7 +37,7 @@ static bool is_in_module_of(const void *address, const void *other)
 	       (uintptr_t)address < range.high;
 }
 
-static void *judge(struct d9__trigger *trigger, const void *caller, bool *nobody, bool *keep)
+static void *judge(struct d9__first_call *trigger, const void *caller, bool *nobody, bool *keep)
 {
 	void *own = d9__module_definition(caller, trigger->name), *next;
 	bool mapped = trigger->refresh();
@@ -57,7 +57,7 @@ static void *judge(struct d9__trigger *trigger, const void *caller, bool *nobody
 	return next;
 }
 
-void *d9__trigger_target(struct d9__trigger *trigger, const void *caller, bool *nobody)
+void *d9__trigger_target(struct d9__first_call *trigger, const void *caller, bool *nobody)
 {
 	int saved_errno = errno;
 	uint64_t unloads = d9__module_unloads();
