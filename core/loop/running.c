@@ -4,8 +4,8 @@
 #include "loop/running.h"
 
 #include "loop/callsites.h"
-#include "loop/entered.h"
 #include "loop/samples.h"
+#include "loop/span_stack.h"
 #include "loop/thread_state.h"
 #include "loop/workers.h"
 #include "record/levels.h"
@@ -43,12 +43,12 @@ UNASKED static const struct d9__frame_running *find_frame(const struct d9__threa
 /* The innermost of the callbacks that a library's callback has called, in |frame|; its name's handle or 0. */
 UNASKED static uint32_t find_inner(const struct d9__thread *thread, const struct d9__frame_running *frame, uint32_t slot)
 {
-	const struct d9__entered *entered = &d9__entered_all[slot];
+	const struct d9__span_stack *entered = &d9__span_stack_all[slot];
 	uint32_t n = atomic_load_explicit(&entered->n, memory_order_relaxed), frames = (uint32_t)(frame - thread->frames) + 1;
 	uint64_t start_ns = READ(frame->start_ns);
 
 	while (n && n <= D9__ENTERED_MAX) {
-		const struct d9__entered_span *item = &entered->items[--n];
+		const struct d9__stacked_span *item = &entered->items[--n];
 		uint64_t id = atomic_load_explicit(&item->id, memory_order_relaxed);
 
 		if (id && id != D9__ENTERED_LEFT && READ(item->adapter) && READ(item->frames) == frames &&

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "loop/entered.h"
+#include "loop/span_stack.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/workers.h"
@@ -67,12 +67,12 @@ static void tell_stack(const struct d9__thread *thread)
 static bool has_entered(uint32_t tid)
 {
 	const struct d9__slot *slot = d9__self.slot;
-	const struct d9__entered *entered;
+	const struct d9__span_stack *entered;
 
 	if (!d9__slot_is_real(slot))
 		return false;
-	entered = &d9__entered_all[d9__slot_index(slot)];
-	return (uint32_t)entered->owner == tid && d9__entered_count(entered);
+	entered = &d9__span_stack_all[d9__slot_index(slot)];
+	return (uint32_t)entered->owner == tid && d9__span_stack_count(entered);
 }
 
 /* Lane groups are named after loops, else after threads. */

@@ -14,8 +14,8 @@
 #include <dial9/span.h>
 
 #include "base/span_filter.h"
-#include "loop/entered.h"
 #include "loop/polls.h"
+#include "loop/span_stack.h"
 #include "record/arguments.h"
 #include "record/recorder.h"
 #include "ring/emit_inl.h"
@@ -35,7 +35,7 @@ enum missed {
 struct __attribute__((may_alias)) object {
 	uint64_t id; /* 0: not recorded; with CLOSED set: closed */
 	struct d9__span_state state;
-	const struct d9__entered *owner; /* of the thread that created it */
+	const struct d9__span_stack *owner; /* of the thread that created it */
 	struct d9__open_span *open;	 /* where it is among those that live; NULL: nowhere */
 	uint64_t start_ns;
 	uint64_t first_ns; /* atomic: any thread */
@@ -154,7 +154,7 @@ int d9_span_set(struct d9_span *span, size_t field, struct d9_arg value)
 struct here {
 	struct d9__slot *slot;
 	struct d9__thread *thread;
-	struct d9__entered *entered;
+	struct d9__span_stack *entered;
 	uint32_t opening; /* of the gate */
 };
 
@@ -184,7 +184,7 @@ static inline bool find_here(struct here *here)
 		return false;
 	here->opening = gate >> 8;
 	here->thread = d9__thread_peek();
-	here->entered = d9__entered_of(here->slot, here->opening);
+	here->entered = d9__span_stack_of(here->slot, here->opening);
 	return true;
 }
 
@@ -233,8 +233,8 @@ static int create(struct object *o, struct d9_span_site *site, uint64_t parent,
 	o->opening = here.opening;
 	o->epoch = atomic_load_explicit(&d9__span_epoch, memory_order_relaxed);
 	o->state.parent = parent == D9_SPAN_CURRENT ?
-				  d9__entered_current(here.entered, here.thread) : parent;
-	o->id = o->state.id = d9__entered_new_id(here.entered);
+				  d9__span_stack_current(here.entered, here.thread) : parent;
+	o->id = o->state.id = d9__span_stack_new_id(here.entered);
 	o->open = d9__open_span_add(&d9__open_spans_all[d9__slot_index(here.slot)], o->epoch,
 				    &(struct d9__living_span) { o->id, o->start_ns, o->state.parent,
 								o->state.name, type->type.origin });
@@ -297,12 +297,12 @@ static void miss(struct object *o, enum missed what)
 
 static void enter(struct object *o, const struct here *here)
 {
-	struct d9__entered_span *item;
+	struct d9__stacked_span *item;
 	bool written;
 	uint64_t ns;
 
 	if (__builtin_expect(inside(o) != 0, 0)) {
-		item = d9__entered_find(here->entered, o->id);
+		item = d9__span_stack_find(here->entered, o->id);
 		if (item) {
 			item->depth++;
 			return;
@@ -310,7 +310,7 @@ static void enter(struct object *o, const struct here *here)
 	}
 	ns = stamp(here);
 	__atomic_store_n(&o->opening, here->opening, __ATOMIC_RELAXED);
-	item = d9__entered_push(here->entered, here->thread, o->id, ns);
+	item = d9__span_stack_push(here->entered, here->thread, o->id, ns);
 	written = d9__span_write_enter(here->slot, ns, worker_of(here->thread), &o->state);
 	if (item) {
 		item->written = written;
@@ -338,13 +338,13 @@ void d9_span_enter(struct d9_span *span)
 }
 
 /* This thread is not inside any more. */
-static void leave(struct object *o, const struct here *here, struct d9__entered_span *item,
+static void leave(struct object *o, const struct here *here, struct d9__stacked_span *item,
 		  uint64_t ns)
 {
 	bool written = item->written;
 	uint64_t took_ns = ns - item->enter_ns;
 
-	d9__entered_pop(here->entered, item);
+	d9__span_stack_pop(here->entered, item);
 	count_inside(o, here, UINT32_MAX);
 	if (o->owner == here->entered)
 		add_u64(&o->own_ns, took_ns, true);
@@ -373,7 +373,7 @@ static __attribute__((noinline)) void leave_unknown(struct object *o, const stru
 void d9_span_exit(struct d9_span *span)
 {
 	struct object *o = object_of(span);
-	struct d9__entered_span *item;
+	struct d9__stacked_span *item;
 	struct here here;
 
 	if (!o->id || !is_ours(o))
@@ -382,11 +382,11 @@ void d9_span_exit(struct d9_span *span)
 		miss(o, MISSED_CALL);
 		return;
 	}
-	item = d9__entered_find(here.entered, o->state.id);
+	item = d9__span_stack_find(here.entered, o->state.id);
 	if (!item)
 		leave_unknown(o, &here);
 	else if (o->id & CLOSED)
-		d9__entered_pop(here.entered, item); /* told at the close */
+		d9__span_stack_pop(here.entered, item); /* told at the close */
 	else if (--item->depth == 0)
 		leave(o, &here, item, stamp(&here));
 }
@@ -410,7 +410,7 @@ static void close_at(struct object *o, const struct here *here, uint64_t ns)
 static void close_span(struct object *o, const struct here *here)
 {
 	uint32_t threads = inside(o);
-	struct d9__entered_span *item = threads ? d9__entered_find(here->entered, o->id) : NULL;
+	struct d9__stacked_span *item = threads ? d9__span_stack_find(here->entered, o->id) : NULL;
 	uint64_t ns;
 
 	if (threads && !__atomic_load_n(&o->missed, __ATOMIC_RELAXED) &&
@@ -445,14 +445,14 @@ void d9_span_close(struct d9_span *span)
 void d9_span_end(struct d9_span *span)
 {
 	struct object *o = object_of(span);
-	struct d9__entered_span *item = NULL;
+	struct d9__stacked_span *item = NULL;
 	struct here here;
 	uint64_t ns;
 
 	if (!span || !o->id)
 		return;
 	if (is_ours(o) && !(o->id & CLOSED) && find_here(&here))
-		item = d9__entered_find(here.entered, o->id);
+		item = d9__span_stack_find(here.entered, o->id);
 	if (!item || item->depth != 1 || inside(o) != 1) {
 		d9_span_exit(span);
 		d9_span_close(span);
@@ -468,5 +468,5 @@ uint64_t d9_span_current(void)
 {
 	struct here here;
 
-	return find_here(&here) ? d9__entered_current(here.entered, here.thread) : 0;
+	return find_here(&here) ? d9__span_stack_current(here.entered, here.thread) : 0;
 }

@@ -10,9 +10,9 @@
 
 #include "base/heap.h"
 #include "loop/callsites.h"
-#include "loop/entered.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
+#include "loop/span_stack.h"
 #include "ring/gate.h"
 #include "span/span_events.h"
 
@@ -49,9 +49,9 @@ static struct d9__slot *find_slot(const struct d9__thread *thread)
 	return d9__slot_self();
 }
 
-static struct d9__entered *entered_of(struct d9__slot *slot)
+static struct d9__span_stack *entered_of(struct d9__slot *slot)
 {
-	return d9__entered_of(slot, d9__gate_word() >> 8);
+	return d9__span_stack_of(slot, d9__gate_word() >> 8);
 }
 
 void d9_loop_span_enter(struct d9_loop_span *span, const struct d9_callsite *callsite)
@@ -59,8 +59,8 @@ void d9_loop_span_enter(struct d9_loop_span *span, const struct d9_callsite *cal
 	struct d9__thread *thread = d9__thread_peek();
 	struct d9__slot *slot = find_slot(thread);
 	struct d9__span_state state = { .id = 0 };
-	struct d9__entered_span *item;
-	struct d9__entered *entered;
+	struct d9__stacked_span *item;
+	struct d9__span_stack *entered;
 	int saved = errno;
 	uint64_t ns;
 
@@ -71,17 +71,17 @@ void d9_loop_span_enter(struct d9_loop_span *span, const struct d9_callsite *cal
 	d9__polls_resume(thread, slot);
 	ns = d9__slot_now(slot);
 	state.type = type_of(thread->frames[thread->n_frames - 1].library % LIBRARIES);
-	state.id = d9__entered_new_id(entered);
-	state.parent = d9__entered_current(entered, thread);
+	state.id = d9__span_stack_new_id(entered);
+	state.parent = d9__span_stack_current(entered, thread);
 	state.name = d9__callsite_name(callsite);
-	item = state.type ? d9__entered_push(entered, thread, state.id, ns) : NULL;
+	item = state.type ? d9__span_stack_push(entered, thread, state.id, ns) : NULL;
 	if (item && d9__span_write_enter(slot, ns, thread->worker, &state)) {
 		item->name = state.name;
 		item->written = item->adapter = true;
 		span->d9__opaque[0] = state.id;
 		span->d9__opaque[1] = state.name;
 	} else if (item) {
-		d9__entered_pop(entered, item);
+		d9__span_stack_pop(entered, item);
 	}
 	errno = saved;
 }
@@ -103,24 +103,24 @@ void d9_loop_span_exit(struct d9_loop_span *span)
 	struct d9__thread *thread = d9__thread_peek();
 	struct d9__slot *slot = span->d9__opaque[0] ? find_slot(thread) : NULL;
 	struct d9__span_state state = { .id = span->d9__opaque[0] };
-	struct d9__entered_span *item;
-	struct d9__entered *entered;
+	struct d9__stacked_span *item;
+	struct d9__span_stack *entered;
 	uint64_t start_ns;
 
 	span->d9__opaque[0] = 0;
 	if (!slot)
 		return;
 	entered = entered_of(slot);
-	item = d9__entered_find(entered, state.id);
+	item = d9__span_stack_find(entered, state.id);
 	if (!item)
 		return;
 	start_ns = item->enter_ns;
 	state.name = (uint32_t)span->d9__opaque[1];
-	d9__entered_pop_call(entered, item);
+	d9__span_stack_pop_call(entered, item);
 	state.type = type_of(thread->frames[thread->n_frames - 1].library % LIBRARIES);
 	if (!state.type)
 		return;
-	state.parent = d9__entered_current(entered, thread);
+	state.parent = d9__span_stack_current(entered, thread);
 	d9__polls_resume(thread, slot);
 	write_end(thread, slot, &state, start_ns);
 }

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "loop/entered.h"
+#include "loop/span_stack.h"
 
 /* What is never used takes no memory. */
-struct d9__entered d9__entered_all[D9__SLOT_COUNT];
+struct d9__span_stack d9__span_stack_all[D9__SLOT_COUNT];
 
 #define BLOCK 256u /* ids that a thread takes at a time */
 
 static _Atomic(uint64_t) blocks;
 
-static inline uint32_t count(const struct d9__entered *entered)
+static inline uint32_t count(const struct d9__span_stack *entered)
 {
-	return d9__entered_count(entered);
+	return d9__span_stack_count(entered);
 }
 
-static uint64_t id_of(const struct d9__entered_span *item)
+static uint64_t id_of(const struct d9__stacked_span *item)
 {
 	return atomic_load_explicit(&item->id, memory_order_relaxed);
 }
 
-static void set_id(struct d9__entered_span *item, uint64_t id)
+static void set_id(struct d9__stacked_span *item, uint64_t id)
 {
 	atomic_store_explicit(&item->id, id, memory_order_relaxed);
 }
 
-static bool is_entered(const struct d9__entered_span *item)
+static bool is_entered(const struct d9__stacked_span *item)
 {
 	return id_of(item) && id_of(item) != D9__ENTERED_LEFT;
 }
 
-static void set_count(struct d9__entered *entered, uint32_t n)
+static void set_count(struct d9__span_stack *entered, uint32_t n)
 {
 	/* A handler that runs in between finds either all of a change or none. */
 	atomic_signal_fence(memory_order_seq_cst);
@@ -38,7 +38,7 @@ static void set_count(struct d9__entered *entered, uint32_t n)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-void d9__entered_start_over(struct d9__entered *entered, uint64_t owner)
+void d9__span_stack_start_over(struct d9__span_stack *entered, uint64_t owner)
 {
 	for (uint32_t i = 0; i < D9__ENTERED_MAX; i++)
 		set_id(&entered->items[i], 0);
@@ -46,7 +46,7 @@ void d9__entered_start_over(struct d9__entered *entered, uint64_t owner)
 	entered->owner = owner;
 }
 
-uint64_t d9__entered_new_id(struct d9__entered *entered)
+uint64_t d9__span_stack_new_id(struct d9__span_stack *entered)
 {
 	uint64_t id = atomic_fetch_add_explicit(&entered->next_id, 1, memory_order_relaxed);
 
@@ -58,7 +58,7 @@ uint64_t d9__entered_new_id(struct d9__entered *entered)
 	return id;
 }
 
-struct d9__entered_span *d9__entered_find_below(struct d9__entered *entered, uint64_t id)
+struct d9__stacked_span *d9__span_stack_find_below(struct d9__span_stack *entered, uint64_t id)
 {
 	for (uint32_t i = count(entered); i--;)
 		if (id_of(&entered->items[i]) == id)
@@ -67,7 +67,7 @@ struct d9__entered_span *d9__entered_find_below(struct d9__entered *entered, uin
 }
 
 /* Does what |item| was entered in still run? */
-static bool is_alive(const struct d9__entered_span *item, const struct d9__thread *thread)
+static bool is_alive(const struct d9__stacked_span *item, const struct d9__thread *thread)
 {
 	if (!item->frames)
 		return true;
@@ -76,12 +76,12 @@ static bool is_alive(const struct d9__entered_span *item, const struct d9__threa
 }
 
 /* Make room: what callbacks that are over have left behind goes. */
-static void drop_dead(struct d9__entered *entered, const struct d9__thread *thread)
+static void drop_dead(struct d9__span_stack *entered, const struct d9__thread *thread)
 {
 	uint32_t kept = 0, n = count(entered);
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct d9__entered_span item = entered->items[i];
+		struct d9__stacked_span item = entered->items[i];
 
 		set_id(&entered->items[i], 0);
 		if (is_entered(&item) && is_alive(&item, thread))
@@ -94,9 +94,9 @@ static void drop_dead(struct d9__entered *entered, const struct d9__thread *thre
  * Place |n|, counted and with 0 for an id: so nobody drops it.  Until both is true a handler may use
  * the place and leave it.
  */
-static struct d9__entered_span *reserve(struct d9__entered *entered, uint32_t n)
+static struct d9__stacked_span *reserve(struct d9__span_stack *entered, uint32_t n)
 {
-	struct d9__entered_span *item = &entered->items[n];
+	struct d9__stacked_span *item = &entered->items[n];
 
 	do {
 		set_id(item, 0);
@@ -105,10 +105,10 @@ static struct d9__entered_span *reserve(struct d9__entered *entered, uint32_t n)
 	return item;
 }
 
-struct d9__entered_span *d9__entered_push(struct d9__entered *entered,
+struct d9__stacked_span *d9__span_stack_push(struct d9__span_stack *entered,
 					  const struct d9__thread *thread, uint64_t id, uint64_t ns)
 {
-	struct d9__entered_span *item;
+	struct d9__stacked_span *item;
 	uint32_t n;
 
 	if (__builtin_expect(count(entered) == D9__ENTERED_MAX, 0))
@@ -131,28 +131,28 @@ struct d9__entered_span *d9__entered_push(struct d9__entered *entered,
  * Not those with 0: an enter that a handler has interrupted goes on with its place.  A handler may do
  * the same at any point here: then the count is set again to what it was, and the loop goes on.
  */
-static void drop_left(struct d9__entered *entered)
+static void drop_left(struct d9__span_stack *entered)
 {
 	for (uint32_t n = count(entered); n && id_of(&entered->items[n - 1]) == D9__ENTERED_LEFT;
 	     n = count(entered))
 		set_count(entered, n - 1);
 }
 
-void d9__entered_pop(struct d9__entered *entered, struct d9__entered_span *item)
+void d9__span_stack_pop(struct d9__span_stack *entered, struct d9__stacked_span *item)
 {
 	set_id(item, D9__ENTERED_LEFT);
 	drop_left(entered);
 }
 
-void d9__entered_pop_call(struct d9__entered *entered, struct d9__entered_span *item)
+void d9__span_stack_pop_call(struct d9__span_stack *entered, struct d9__stacked_span *item)
 {
-	for (struct d9__entered_span *inner = item; inner < entered->items + count(entered); inner++)
+	for (struct d9__stacked_span *inner = item; inner < entered->items + count(entered); inner++)
 		if (inner->adapter && is_entered(inner))
 			set_id(inner, D9__ENTERED_LEFT);
 	drop_left(entered);
 }
 
-uint64_t d9__entered_current(const struct d9__entered *entered, const struct d9__thread *thread)
+uint64_t d9__span_stack_current(const struct d9__span_stack *entered, const struct d9__thread *thread)
 {
 	for (uint32_t i = count(entered); i--;)
 		if (is_entered(&entered->items[i]) && is_alive(&entered->items[i], thread))

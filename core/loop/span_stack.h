@@ -20,7 +20,7 @@
 
 #define D9__ENTERED_LEFT UINT64_MAX
 
-struct d9__entered_span {
+struct d9__stacked_span {
 	_Atomic(uint64_t) id; /* 0: not filled in yet; D9__ENTERED_LEFT: left, others are above it */
 	uint64_t enter_ns;
 	uint64_t frame_ns; /* start of the callback it was entered in */
@@ -32,61 +32,61 @@ struct d9__entered_span {
 };
 
 /* One thread's.  Owner thread only, its handlers included. */
-struct d9__entered {
+struct d9__span_stack {
 	uint64_t owner; /* who filled it: a slot goes from thread to thread */
 	_Atomic(uint64_t) next_id;
 	_Atomic(uint32_t) n;
-	struct d9__entered_span items[D9__ENTERED_MAX];
+	struct d9__stacked_span items[D9__ENTERED_MAX];
 };
 
-extern struct d9__entered d9__entered_all[]; /* by slot */
+extern struct d9__span_stack d9__span_stack_all[]; /* by slot */
 
-void d9__entered_start_over(struct d9__entered *entered, uint64_t owner);
+void d9__span_stack_start_over(struct d9__span_stack *entered, uint64_t owner);
 
 /*
  * The one of the thread that owns |slot|.  |opening| is the gate's: what was entered before recording
  * was off is forgotten.
  */
-static inline struct d9__entered *d9__entered_of(struct d9__slot *slot, uint32_t opening)
+static inline struct d9__span_stack *d9__span_stack_of(struct d9__slot *slot, uint32_t opening)
 {
-	struct d9__entered *entered = &d9__entered_all[d9__slot_index(slot)];
+	struct d9__span_stack *entered = &d9__span_stack_all[d9__slot_index(slot)];
 	uint32_t epoch = atomic_load_explicit(&d9__span_epoch, memory_order_relaxed);
 	uint64_t owner = (uint64_t)epoch << 56 | (uint64_t)opening << 32 | d9__slot_tid(slot);
 
 	if (__builtin_expect(entered->owner != owner, 0))
-		d9__entered_start_over(entered, owner);
+		d9__span_stack_start_over(entered, owner);
 	return entered;
 }
 
-static inline uint32_t d9__entered_count(const struct d9__entered *entered)
+static inline uint32_t d9__span_stack_count(const struct d9__span_stack *entered)
 {
 	return atomic_load_explicit(&entered->n, memory_order_relaxed);
 }
 
 /* An id that no span of the process had: above 0. */
-uint64_t d9__entered_new_id(struct d9__entered *entered);
+uint64_t d9__span_stack_new_id(struct d9__span_stack *entered);
 
-struct d9__entered_span *d9__entered_find_below(struct d9__entered *entered, uint64_t id);
+struct d9__stacked_span *d9__span_stack_find_below(struct d9__span_stack *entered, uint64_t id);
 
 /* The innermost one with |id|, or NULL. */
-static inline struct d9__entered_span *d9__entered_find(struct d9__entered *entered, uint64_t id)
+static inline struct d9__stacked_span *d9__span_stack_find(struct d9__span_stack *entered, uint64_t id)
 {
-	uint32_t n = d9__entered_count(entered);
-	struct d9__entered_span *top = &entered->items[n ? n - 1 : 0];
+	uint32_t n = d9__span_stack_count(entered);
+	struct d9__stacked_span *top = &entered->items[n ? n - 1 : 0];
 
 	if (__builtin_expect(n && atomic_load_explicit(&top->id, memory_order_relaxed) == id, 1))
 		return top;
-	return d9__entered_find_below(entered, id);
+	return d9__span_stack_find_below(entered, id);
 }
 
 /* |thread| may be NULL.  NULL: too deep. */
-struct d9__entered_span *d9__entered_push(struct d9__entered *entered,
+struct d9__stacked_span *d9__span_stack_push(struct d9__span_stack *entered,
 					  const struct d9__thread *thread, uint64_t id, uint64_t ns);
 
-void d9__entered_pop(struct d9__entered *entered, struct d9__entered_span *item);
+void d9__span_stack_pop(struct d9__span_stack *entered, struct d9__stacked_span *item);
 
 /* The same for an adapter's, and for adapters' spans inside it, which a longjmp() has left. */
-void d9__entered_pop_call(struct d9__entered *entered, struct d9__entered_span *item);
+void d9__span_stack_pop_call(struct d9__span_stack *entered, struct d9__stacked_span *item);
 
 /* The thread's current span, 0 if there is none. */
-uint64_t d9__entered_current(const struct d9__entered *entered, const struct d9__thread *thread);
+uint64_t d9__span_stack_current(const struct d9__span_stack *entered, const struct d9__thread *thread);
