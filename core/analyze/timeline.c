@@ -95,7 +95,7 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	worker->recent[i].end_ns = ns;
 	worker->recent[i].task = piece->task->id;
 	worker->recent[i].taken_ns = 0;
-	worker->recent[i].excused_ns = d9__natural_call(&worker->natural, ns - piece->start_ns);
+	worker->recent[i].excused_ns = d9__kernel_backlog_call(&worker->natural, ns - piece->start_ns);
 	worker->recent[i].callback = named_by(piece);
 	worker->recent[i].depth = piece->task->call.depth;
 	return timeline->on_piece ? timeline->on_piece(timeline->context, worker, piece) : 0;
@@ -206,7 +206,7 @@ void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken
 	whole_ns = worker->recent[at].end_ns - worker->recent[at].start_ns;
 	worker->recent[at].taken_ns = taken_ns < whole_ns ? taken_ns : whole_ns;
 	worker->recent[at].excused_ns =
-		d9__natural_taken(&worker->natural, whole_ns, worker->recent[at].excused_ns,
+		d9__kernel_backlog_taken(&worker->natural, whole_ns, worker->recent[at].excused_ns,
 				  worker->recent[at].taken_ns);
 }
 
@@ -426,7 +426,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		err = d9__rounds_unpark(worker, ns, ns - worker->park.ns);
 		if (ns - worker->park.ns >= SLEPT_NS)
 			d9__replay_slept(worker, ns);
-		d9__natural_round(&worker->natural, worker->park.ns, ns,
+		d9__kernel_backlog_round(&worker->natural, worker->park.ns, ns,
 				  wait_ns != UINT64_MAX ? wait_ns : 0);
 		worker->slept.from_ns = worker->park.ns;
 		worker->slept.until_ns = ns;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "analyze/histogram.h"
-#include "analyze/natural.h"
+#include "analyze/kernel_backlog.h"
 #include "analyze/replay.h"
 #include "analyze/rounds.h"
 #include "analyze/table.h"
@@ -167,7 +167,7 @@ struct d9__worker {
 	struct d9__rounds rounds;
 	struct d9__period period;
 	struct d9__replay replay;
-	struct d9__natural natural;
+	struct d9__kernel_backlog natural;
 	uint64_t windows;      /* judged */
 	struct d9__empty_wakes empty;
 	struct d9__little little;

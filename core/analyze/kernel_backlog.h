@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-struct d9__natural {
+struct d9__kernel_backlog {
 	uint64_t excuse_ns; /* of work that comes in this round */
 	uint64_t taken_ns;  /* by the kernel in this round, an excuse for the next */
 };
@@ -22,11 +22,11 @@ struct d9__natural {
  * The loop began to look for events at |park_ns| and found some at |ns|, |wait_ns| of that ready
  * without a CPU.  If it slept, nothing had been left to be done.
  */
-void d9__natural_round(struct d9__natural *natural, uint64_t park_ns, uint64_t ns, uint64_t wait_ns);
+void d9__kernel_backlog_round(struct d9__kernel_backlog *natural, uint64_t park_ns, uint64_t ns, uint64_t wait_ns);
 
 /* A call of |ns| has ended: how much of it is excused. */
-uint64_t d9__natural_call(struct d9__natural *natural, uint64_t ns);
+uint64_t d9__kernel_backlog_call(struct d9__kernel_backlog *natural, uint64_t ns);
 
 /* Of that call, which took |ns| and was excused for |excused_ns|, the kernel took |taken_ns|: as above. */
-uint64_t d9__natural_taken(struct d9__natural *natural, uint64_t ns, uint64_t excused_ns,
+uint64_t d9__kernel_backlog_taken(struct d9__kernel_backlog *natural, uint64_t ns, uint64_t excused_ns,
 			   uint64_t taken_ns);

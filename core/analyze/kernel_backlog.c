@@ -2,12 +2,12 @@
 #include "config.h"
 
 #include "analyze/callbacks.h"
-#include "analyze/natural.h"
+#include "analyze/kernel_backlog.h"
 
 /* To find hundreds of descriptors ready takes the kernel some time, too: from here on it was sleep. */
 #define SLEPT_NS D9__MS(1)
 
-void d9__natural_round(struct d9__natural *natural, uint64_t park_ns, uint64_t ns, uint64_t wait_ns)
+void d9__kernel_backlog_round(struct d9__kernel_backlog *natural, uint64_t park_ns, uint64_t ns, uint64_t wait_ns)
 {
 	if (ns - park_ns >= SLEPT_NS + wait_ns)
 		natural->excuse_ns = wait_ns;
@@ -16,7 +16,7 @@ void d9__natural_round(struct d9__natural *natural, uint64_t park_ns, uint64_t n
 	natural->taken_ns = 0;
 }
 
-uint64_t d9__natural_call(struct d9__natural *natural, uint64_t ns)
+uint64_t d9__kernel_backlog_call(struct d9__kernel_backlog *natural, uint64_t ns)
 {
 	uint64_t excused_ns = ns < natural->excuse_ns ? ns : natural->excuse_ns;
 
@@ -24,10 +24,10 @@ uint64_t d9__natural_call(struct d9__natural *natural, uint64_t ns)
 	return excused_ns;
 }
 
-uint64_t d9__natural_taken(struct d9__natural *natural, uint64_t ns, uint64_t excused_ns,
+uint64_t d9__kernel_backlog_taken(struct d9__kernel_backlog *natural, uint64_t ns, uint64_t excused_ns,
 			   uint64_t taken_ns)
 {
 	natural->excuse_ns += excused_ns;
 	natural->taken_ns += taken_ns;
-	return d9__natural_call(natural, ns - taken_ns);
+	return d9__kernel_backlog_call(natural, ns - taken_ns);
 }
