@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/whereabouts.h"
+#include "analyze/place_text.h"
 #include "findings/findings.h"
 #include "text/units.h"
 
@@ -50,7 +50,7 @@ static void add_evidence(struct d9__findings *findings, struct d9__finding *find
 				   .callback = callback };
 	char where[D9__WHEREABOUTS_LEN];
 
-	d9__whereabouts(sign->where, sign->running, sign->wchan, where, sizeof(where));
+	d9__place_text(sign->where, sign->running, sign->wchan, where, sizeof(where));
 	if (sign->looks > 1 && where[0])
 		d9__finding_add_evidence(findings, finding, &at, "began, and had not ended when the process was last seen;"
 					 " looked at %s times, at the end%s", d9__units_count(sign->looks).text, where);
@@ -69,7 +69,7 @@ static void stuck(struct d9__findings *findings, const struct d9__worker *worker
 	char where[D9__WHEREABOUTS_LEN], inside[160] = "";
 	bool again = is_called_again(sign);
 
-	d9__whereabouts(sign->where, sign->running, sign->wchan, where, sizeof(where));
+	d9__place_text(sign->where, sign->running, sign->wchan, where, sizeof(where));
 	if (callback != outer)
 		snprintf(inside, sizeof(inside), " (inside %.*s)", outer_name.len, outer_name.text);
 	if (again)
@@ -108,7 +108,7 @@ static void stands(struct d9__findings *findings, const struct d9__worker *worke
 
 		snprintf(in, sizeof(in), " in %.*s", name.len, name.text);
 	}
-	d9__whereabouts(sign->where, sign->running, sign->wchan, where, sizeof(where));
+	d9__place_text(sign->where, sign->running, sign->wchan, where, sizeof(where));
 	finding = d9__finding_add(findings, D9__CRITICAL, ns, advice_for(sign),
 				  "The loop of worker %llu stood still for %s%s%s, outside of all callbacks, until the trace "
 				  "ended.", (unsigned long long)worker->id, d9__units_ns(ns).text, in, where);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "analyze/budget.h"
-#include "analyze/whereabouts.h"
+#include "analyze/place_text.h"
 #include "symbol/symbolizer.h"
 #include "text/text.h"
 #include "watch/live.h"
@@ -67,7 +67,7 @@ void d9__running_now_text(const struct d9__running_now *running, char buf[D9__RU
 	if (call->around)
 		snprintf(where, sizeof(where), " in a loop that it runs");
 	else if (call->known)
-		d9__whereabouts(call->syscall, call->running, call->wchan, where, sizeof(where));
+		d9__place_text(call->syscall, call->running, call->wchan, where, sizeof(where));
 	snprintf(buf, D9__RUNNING_LEN, "%s %s%s%s%s%s", running->name, d9__duration_text(running->for_ns, age), where,
 		 running->inside[0]	? " (inside " :
 		 running->call->outside ? " (outside of callbacks" :

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/whereabouts.h"
+#include "analyze/place_text.h"
 
 #define FUTEX "futex: "
 
-void d9__whereabouts(const char *syscall, bool running, const char *wchan, char *buf, size_t size)
+void d9__place_text(const char *syscall, bool running, const char *wchan, char *buf, size_t size)
 {
 	buf[0] = '\0';
 	if (!strncmp(syscall, FUTEX, strlen(FUTEX)))

@@ -12,4 +12,4 @@
  * " in pause()", " waiting for a lock", " computing", or "": by what StuckPollEvent says of the system call, whether the
  * thread was running, and the kernel's function that it slept in.
  */
-void d9__whereabouts(const char *syscall, bool running, const char *wchan, char *buf, size_t size);
+void d9__place_text(const char *syscall, bool running, const char *wchan, char *buf, size_t size);
