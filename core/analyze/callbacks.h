@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/curve.h"
+#include "analyze/growth_curve.h"
 #include "analyze/histogram.h"
 #include "analyze/table.h"
 #include "analyze/time_parts.h"
@@ -160,7 +160,7 @@ struct d9__callback {
 	uint64_t lives_ns; /* how long they were registered, together; complete at the end */
 	uint64_t ran; /* of those that were spawned in the trace */
 	int64_t alive, peak_alive;
-	struct d9__curve *alive_curve; /* from its 100th task on */
+	struct d9__growth_curve *alive_curve; /* from its 100th task on */
 
 	/* Before the ends since the newest call of anything: whoever shuts down ends everything. */
 	uint64_t end_epoch, ended_before;

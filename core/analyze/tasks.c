@@ -72,7 +72,7 @@ static void count_change(struct d9__tasks *tasks, uint64_t ns, int change)
 	tasks->change += change;
 	if (tasks->change > tasks->peak_change)
 		tasks->peak_change = tasks->change;
-	d9__curve_set(&tasks->curve, ns, tasks->change);
+	d9__growth_curve_set(&tasks->curve, ns, tasks->change);
 }
 
 /* What ended is put into the curve once something ran after it. */
@@ -80,7 +80,7 @@ static void note_end(const struct d9__tasks *tasks, struct d9__callback *callbac
 {
 	if (callback->end_epoch != tasks->epoch + 1) {
 		if (callback->end_ns && callback->alive_curve)
-			d9__curve_set(callback->alive_curve, callback->end_ns, callback->alive);
+			d9__growth_curve_set(callback->alive_curve, callback->end_ns, callback->alive);
 		callback->end_epoch = tasks->epoch + 1;
 		callback->ended_before = callback->ended;
 		callback->alive_before = callback->alive;
@@ -111,7 +111,7 @@ static int count_spawn(struct d9__callback *callback, uint64_t ns)
 			return -ENOMEM;
 	}
 	if (callback->alive_curve)
-		d9__curve_set(callback->alive_curve, ns, callback->alive);
+		d9__growth_curve_set(callback->alive_curve, ns, callback->alive);
 	return 0;
 }
 

@@ -106,7 +106,7 @@ struct d9__tasks {
 	uint64_t ended_unspawned;
 	uint64_t told_ns;          /* when the newest segment told what lived */
 	int64_t change, peak_change; /* alive tasks, counted from the start of the trace */
-	struct d9__curve curve;      /* of |change| */
+	struct d9__growth_curve curve;      /* of |change| */
 };
 
 void d9__tasks_release(struct d9__tasks *tasks);

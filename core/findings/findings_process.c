@@ -192,7 +192,7 @@ void d9__check_task_leak(struct d9__findings *findings)
 
 		if (left >= LEAK_TASKS && callback->alive_curve &&
 		    2 * (uint64_t)left > callback->spawned && !is_only_late(a, left) &&
-		    d9__curve_grows(callback->alive_curve, a->loop_last_ns, 2))
+		    d9__growth_curve_grows(callback->alive_curve, a->loop_last_ns, 2))
 			task_leak(findings, callback, ends);
 	}
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyze/curve.h"
+#include "analyze/growth_curve.h"
 #include "analyze/metadata.h"
 #include "analyze/table.h"
 #include "analyze/worst.h"
@@ -79,26 +79,26 @@ static void test_bounded_list_keeps_the_largest_in_order(void)
 
 static void test_curve_that_rises_all_through_grows(void)
 {
-	struct d9__curve curve = { 0 };
+	struct d9__growth_curve curve = { 0 };
 
 	for (uint64_t i = 0; i < 10000; i++)
-		d9__curve_set(&curve, i * 1000000, (int64_t)i);
+		d9__growth_curve_set(&curve, i * 1000000, (int64_t)i);
 
-	CU_ASSERT_TRUE(d9__curve_grows(&curve, UINT64_C(9999000000), 2));
-	CU_ASSERT_FALSE(d9__curve_grows(&curve, UINT64_C(9999000000), 5));
+	CU_ASSERT_TRUE(d9__growth_curve_grows(&curve, UINT64_C(9999000000), 2));
+	CU_ASSERT_FALSE(d9__growth_curve_grows(&curve, UINT64_C(9999000000), 5));
 }
 
 static void test_curve_that_levels_off_or_falls_does_not_grow(void)
 {
-	struct d9__curve level = { 0 }, saw = { 0 };
+	struct d9__growth_curve level = { 0 }, saw = { 0 };
 
 	for (uint64_t i = 0; i < 10000; i++) {
-		d9__curve_set(&level, i * 1000000, i < 3000 ? (int64_t)i : 3000);
-		d9__curve_set(&saw, i * 1000000, (int64_t)(i % 2500 + i / 10));
+		d9__growth_curve_set(&level, i * 1000000, i < 3000 ? (int64_t)i : 3000);
+		d9__growth_curve_set(&saw, i * 1000000, (int64_t)(i % 2500 + i / 10));
 	}
 
-	CU_ASSERT_FALSE(d9__curve_grows(&level, UINT64_C(9999000000), 2));
-	CU_ASSERT_FALSE(d9__curve_grows(&saw, UINT64_C(9999000000), 2));
+	CU_ASSERT_FALSE(d9__growth_curve_grows(&level, UINT64_C(9999000000), 2));
+	CU_ASSERT_FALSE(d9__growth_curve_grows(&saw, UINT64_C(9999000000), 2));
 }
 
 static void put(struct d9__metadata *metadata, const char *key, const char *value)

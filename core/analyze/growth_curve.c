@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "analyze/curve.h"
+#include "analyze/growth_curve.h"
 
 #define FIRST_STEP_NS 1000000
 
-static void halve(struct d9__curve *curve)
+static void halve(struct d9__growth_curve *curve)
 {
 	for (unsigned i = 0; i < D9__CURVE_POINTS / 2; i++)
 		curve->points[i] = curve->points[2 * i + 1];
@@ -13,7 +13,7 @@ static void halve(struct d9__curve *curve)
 	curve->step_ns *= 2;
 }
 
-void d9__curve_set(struct d9__curve *curve, uint64_t ns, int64_t value)
+void d9__growth_curve_set(struct d9__growth_curve *curve, uint64_t ns, int64_t value)
 {
 	uint64_t step;
 
@@ -36,14 +36,14 @@ void d9__curve_set(struct d9__curve *curve, uint64_t ns, int64_t value)
 	curve->points[step] = value;
 }
 
-static int64_t value_at(const struct d9__curve *curve, uint64_t ns)
+static int64_t value_at(const struct d9__growth_curve *curve, uint64_t ns)
 {
 	uint64_t step = (ns - curve->start_ns) / curve->step_ns;
 
 	return curve->points[step < curve->n ? step : curve->n - 1];
 }
 
-bool d9__curve_grows(const struct d9__curve *curve, uint64_t end_ns, int64_t factor)
+bool d9__growth_curve_grows(const struct d9__growth_curve *curve, uint64_t end_ns, int64_t factor)
 {
 	uint64_t quarter_ns;
 	int64_t first, last, peak = 0;
