@@ -227,7 +227,7 @@ static uint64_t saturated_sum(uint64_t a, uint64_t b)
 /* Each thread tells of its own: those that overlap are one. */
 static void add_unwritten(struct d9__losses *losses, const struct d9__loss *add)
 {
-	struct d9__unwritten_time *time = losses->unwritten;
+	struct d9__left_rings_time *time = losses->unwritten;
 	size_t i = 0;
 
 	while (i < losses->n_unwritten && (add->from_ns > time[i].to_ns || add->to_ns < time[i].from_ns))
@@ -235,7 +235,7 @@ static void add_unwritten(struct d9__losses *losses, const struct d9__loss *add)
 	if (i == D9__UNWRITTEN_TIMES)
 		i--;
 	if (i == losses->n_unwritten)
-		time[losses->n_unwritten++] = (struct d9__unwritten_time){ add->from_ns, add->to_ns, 0 };
+		time[losses->n_unwritten++] = (struct d9__left_rings_time){ add->from_ns, add->to_ns, 0 };
 	if (add->from_ns < time[i].from_ns)
 		time[i].from_ns = add->from_ns;
 	if (add->to_ns > time[i].to_ns)

@@ -60,7 +60,7 @@ struct d9__loss {
 };
 
 /* A time of which events are missing because they could not be written. */
-struct d9__unwritten_time {
+struct d9__left_rings_time {
 	uint64_t from_ns, to_ns, events;
 };
 
@@ -70,7 +70,7 @@ struct d9__losses {
 	struct d9__loss items[D9__LOSSES_MAX]; /* causes beyond that share the last */
 	size_t n;
 	uint64_t events;
-	struct d9__unwritten_time unwritten[D9__UNWRITTEN_TIMES]; /* of cause disk; what is beyond that widens the last */
+	struct d9__left_rings_time unwritten[D9__UNWRITTEN_TIMES]; /* of cause disk; what is beyond that widens the last */
 	size_t n_unwritten;
 	uint64_t dropped_allocs, dropped_frees;
 };

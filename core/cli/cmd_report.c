@@ -28,7 +28,7 @@
 #include "tool/progress.h"
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"
-#include "watch/unwritten.h"
+#include "watch/left_rings.h"
 
 #define DEFAULT_TOP   10
 #define DEFAULT_LINES 24
@@ -350,7 +350,7 @@ static int find_dump(struct trace *trace, char **paths)
 
 static int analyse(struct trace *trace, char **paths, bool symbols)
 {
-	struct d9__unwritten unwritten;
+	struct d9__left_rings unwritten;
 	int err = trace_init(trace, symbols);
 
 	if (!err)
@@ -358,7 +358,7 @@ static int analyse(struct trace *trace, char **paths, bool symbols)
 	if (!err)
 		err = read_events(trace);
 	if (!err && trace->n) {
-		unwritten = d9__unwritten(paths);
+		unwritten = d9__left_rings(paths);
 		trace->items[0].analysis.unwritten = unwritten.all;
 		trace->items[0].analysis.unwritten_ends = unwritten.ends;
 	}

@@ -90,7 +90,7 @@ static void add_unwritten(struct d9__findings *findings, struct d9__finding *fin
 
 	put_reason(findings->analysis, reason, sizeof(reason));
 	for (size_t i = 0; i < losses->n_unwritten; i++) {
-		const struct d9__unwritten_time *time = &losses->unwritten[i];
+		const struct d9__left_rings_time *time = &losses->unwritten[i];
 		struct d9__evidence evidence = { .at_ns = time->from_ns, .duration_ns = time->to_ns - time->from_ns };
 
 		d9__finding_add_evidence(findings, finding, &evidence,

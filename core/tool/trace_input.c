@@ -16,7 +16,7 @@
 #include "read/reader_state.h"
 #include "text/fail.h"
 #include "tool/progress.h"
-#include "watch/unwritten.h"
+#include "watch/left_rings.h"
 
 #define READER_BASE	((uint64_t)40 << 20)
 /* What is packed better than this is no trace; ten million events take a third of the base. */
@@ -46,7 +46,7 @@ static void tell(const char *command, const struct d9_reader *reader, char *path
 {
 	const char *advice = advise(err);
 
-	if (err == -ENODATA && d9__unwritten((char *[]){ path, NULL }).all)
+	if (err == -ENODATA && d9__left_rings((char *[]){ path, NULL }).all)
 		d9__cmd_fail(command, "%s; what was recorded is still in the ring of a process: dial9 recover %s, if it has ended",
 			     d9_reader_message(reader), path);
 	else

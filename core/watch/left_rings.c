@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "watch/unwritten.h"
+#include "watch/left_rings.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -44,7 +44,7 @@ static bool keeps_events(struct d9__recorder_seen *seen)
 		seen->look.health.state == D9__STATE_PAUSED);
 }
 
-static void look_in(const char *dir, struct d9__unwritten *out)
+static void look_in(const char *dir, struct d9__left_rings *out)
 {
 	struct d9__recorders recorders;
 	struct stat st;
@@ -66,9 +66,9 @@ static void look_in(const char *dir, struct d9__unwritten *out)
 	d9__recorders_release(&recorders);
 }
 
-struct d9__unwritten d9__unwritten(char *const *paths)
+struct d9__left_rings d9__left_rings(char *const *paths)
 {
-	struct d9__unwritten found = { 0, 0 };
+	struct d9__left_rings found = { 0, 0 };
 
 	for (; *paths; paths++)
 		look_in(*paths, &found);

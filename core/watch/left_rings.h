@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-struct d9__unwritten {
+struct d9__left_rings {
 	size_t all;  /* processes without a segment */
 	size_t ends; /* those whose segments are all sealed: nothing in them says that there is more */
 };
@@ -14,4 +14,4 @@ struct d9__unwritten {
  * Of those that were killed, or cannot write, and that have events in their ring; they belong to the
  * directories among |paths|.  Elsewhere than on their machine there are no rings.
  */
-struct d9__unwritten d9__unwritten(char *const *paths);
+struct d9__left_rings d9__left_rings(char *const *paths);
