@@ -12,7 +12,7 @@
 #include "cli/cmd.h"
 #include "watch/dir_fault.h"
 #include "watch/recorders.h"
-#include "watch/running_now.h"
+#include "watch/open_calls_now.h"
 #include "cli/status_json.h"
 #include "cli/status_store.h"
 #include "cli/status_log.h"
@@ -212,12 +212,12 @@ static void put_degraded(struct d9__text_out *out, const struct d9__recorder_see
 /* Callbacks that run for long, a line each. */
 static void put_running(struct d9__text_out *out, const struct d9__recorder_seen *recorder, const char *indent)
 {
-	struct d9__running_now running[D9__RING_OPEN_MAX];
-	unsigned n = d9__running_now_named(recorder, running);
+	struct d9__open_calls_now running[D9__RING_OPEN_MAX];
+	unsigned n = d9__open_calls_now_named(recorder, running);
 	char line[D9__RUNNING_LEN];
 
 	for (unsigned i = 0; i < n; i++) {
-		d9__running_now_text(&running[i], line);
+		d9__open_calls_now_text(&running[i], line);
 		d9__text_printf(out, "%s%s: ", indent,
 				recorder->owner == D9__OWNER_DEAD ? "ran when it ended" : "running now");
 		put_escaped(out, line);

@@ -22,7 +22,7 @@
 #include "cli/raw_terminal.h"
 #include "watch/recorders.h"
 #include "watch/recover_child.h"
-#include "watch/running_now.h"
+#include "watch/open_calls_now.h"
 #include "symbol/symbolizer.h"
 #include "tool/symbol_options.h"
 #include "text/text.h"
@@ -305,8 +305,8 @@ static void forget_interval(struct top *top)
 /* Those that began before we looked are in the ring only. */
 static void adopt_open_calls(struct top *top)
 {
-	struct d9__running_now running[D9__RING_OPEN_MAX];
-	unsigned n = d9__running_now(top->recorder, NULL, D9__RUNNING_LONG_NS, running);
+	struct d9__open_calls_now running[D9__RING_OPEN_MAX];
+	unsigned n = d9__open_calls_now(top->recorder, NULL, D9__RUNNING_LONG_NS, running);
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct d9__ring_open *call = running[i].call;
@@ -555,12 +555,12 @@ static size_t put_head(struct d9__text_out *out, struct top *top, const struct l
 /* Callbacks that have been running for long; how many lines. */
 static size_t put_running(struct d9__text_out *out, struct top *top, const struct layout *layout)
 {
-	struct d9__running_now running[D9__RING_OPEN_MAX];
-	unsigned n = d9__running_now(top->recorder, top->symbols, D9__RUNNING_LONG_NS, running);
+	struct d9__open_calls_now running[D9__RING_OPEN_MAX];
+	unsigned n = d9__open_calls_now(top->recorder, top->symbols, D9__RUNNING_LONG_NS, running);
 	char text[D9__RUNNING_LEN], line[D9__RUNNING_LEN + 16];
 
 	for (unsigned i = 0; i < n; i++) {
-		d9__running_now_text(&running[i], text);
+		d9__open_calls_now_text(&running[i], text);
 		snprintf(line, sizeof(line), "running now: %s", text);
 		put_line(out, layout, line);
 	}

@@ -5,7 +5,7 @@
 
 #include "cli/status_json.h"
 #include "cli/status_store.h"
-#include "watch/running_now.h"
+#include "watch/open_calls_now.h"
 
 static void put_key(struct d9__text_out *out, const char *key)
 {
@@ -154,8 +154,8 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 /* Callbacks that run for long. */
 static void put_running(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
-	struct d9__running_now running[D9__RING_OPEN_MAX];
-	unsigned n = d9__running_now_named(recorder, running);
+	struct d9__open_calls_now running[D9__RING_OPEN_MAX];
+	unsigned n = d9__open_calls_now_named(recorder, running);
 
 	d9__text_string(out, ",\"running\":[");
 	for (unsigned i = 0; i < n; i++) {

@@ -15,7 +15,7 @@ struct d9__symbolizer;
 #define D9__RUNNING_LONG_NS UINT64_C(1000000000) /* from here on it is worth a line */
 #define D9__RUNNING_LEN	    256
 
-struct d9__running_now {
+struct d9__open_calls_now {
 	const struct d9__ring_open *call; /* in the recorder's look */
 	uint64_t for_ns;
 	char name[D9__RUNNING_LEN / 4];	  /* the innermost callback of the program */
@@ -26,14 +26,14 @@ struct d9__running_now {
  * The calls of |recorder| that run for |least_ns| or more: until now, or until its process died.  |symbols| knows its
  * modules; NULL: names are as recorded.  How many, longest first.
  */
-unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__symbolizer *symbols, uint64_t least_ns,
-			 struct d9__running_now out[D9__RING_OPEN_MAX]);
+unsigned d9__open_calls_now(const struct d9__recorder_seen *recorder, struct d9__symbolizer *symbols, uint64_t least_ns,
+			 struct d9__open_calls_now out[D9__RING_OPEN_MAX]);
 
 /*
  * The same of D9__RUNNING_LONG_NS, with the names that the ring's modules have.  Those are files that the ring's owner
  * chose: others' are looked into by root alone, in a child with their rights.
  */
-unsigned d9__running_now_named(const struct d9__recorder_seen *recorder, struct d9__running_now out[D9__RING_OPEN_MAX]);
+unsigned d9__open_calls_now_named(const struct d9__recorder_seen *recorder, struct d9__open_calls_now out[D9__RING_OPEN_MAX]);
 
 /* "on_request 7.41 s in pause() (inside bufferevent read)". */
-void d9__running_now_text(const struct d9__running_now *running, char buf[D9__RUNNING_LEN]);
+void d9__open_calls_now_text(const struct d9__open_calls_now *running, char buf[D9__RUNNING_LEN]);

@@ -11,8 +11,8 @@
 #include "symbol/symbolizer.h"
 #include "text/text.h"
 #include "watch/live.h"
+#include "watch/open_calls_now.h"
 #include "watch/recover_child.h"
-#include "watch/running_now.h"
 
 /* Since the latest tick its thread may have gone on. */
 static bool has_gone_on(const struct d9__recorder_seen *recorder, const struct d9__ring_open *call)
@@ -33,8 +33,8 @@ static void name_it(struct d9__symbolizer *symbols, const char *text, char *out,
 	snprintf(out, size, "%s", function ? function : text[0] ? text : "(unknown)");
 }
 
-unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__symbolizer *symbols, uint64_t least_ns,
-			 struct d9__running_now out[D9__RING_OPEN_MAX])
+unsigned d9__open_calls_now(const struct d9__recorder_seen *recorder, struct d9__symbolizer *symbols, uint64_t least_ns,
+			 struct d9__open_calls_now out[D9__RING_OPEN_MAX])
 {
 	const struct d9__ring_health *health = &recorder->look.health;
 	bool dead = recorder->owner == D9__OWNER_DEAD;
@@ -43,12 +43,12 @@ unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__sy
 
 	for (uint32_t i = 0; i < health->n_open && i < D9__RING_OPEN_MAX; i++) {
 		const struct d9__ring_open *call = &health->open[i];
-		struct d9__running_now *running = &out[n];
+		struct d9__open_calls_now *running = &out[n];
 
 		if (call->since_ns > until_ns || until_ns - call->since_ns < least_ns ||
 		    (!dead && !call->around && has_gone_on(recorder, call)))
 			continue;
-		*running = (struct d9__running_now){ .call = call, .for_ns = until_ns - call->since_ns };
+		*running = (struct d9__open_calls_now){ .call = call, .for_ns = until_ns - call->since_ns };
 		name_it(symbols, call->span[0] ? call->span : call->loc, running->name, sizeof(running->name));
 		if (call->outside && !call->span[0])
 			snprintf(running->name, sizeof(running->name), "the loop of worker %u", call->worker);
@@ -59,7 +59,7 @@ unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__sy
 	return n;
 }
 
-void d9__running_now_text(const struct d9__running_now *running, char buf[D9__RUNNING_LEN])
+void d9__open_calls_now_text(const struct d9__open_calls_now *running, char buf[D9__RUNNING_LEN])
 {
 	char where[D9__WHEREABOUTS_LEN] = "", age[D9__DURATION_LEN];
 	const struct d9__ring_open *call = running->call;
@@ -106,12 +106,12 @@ static void name_all(void *arg, void *answer)
 	const struct d9__recorder_seen *recorder = arg;
 	struct d9__symbolizer *symbols = read_symbols(recorder);
 
-	d9__running_now(recorder, symbols, D9__RUNNING_LONG_NS, answer);
+	d9__open_calls_now(recorder, symbols, D9__RUNNING_LONG_NS, answer);
 	d9__symbolizer_close(symbols);
 }
 
 /* False: there are no names. */
-static bool ask_for_names(const struct d9__recorder_seen *recorder, struct d9__running_now *named, size_t size)
+static bool ask_for_names(const struct d9__recorder_seen *recorder, struct d9__open_calls_now *named, size_t size)
 {
 	struct d9__child_user user = d9__child_user_of(&recorder->view);
 	void *arg = (void *)(uintptr_t)recorder;
@@ -123,10 +123,10 @@ static bool ask_for_names(const struct d9__recorder_seen *recorder, struct d9__r
 	return !geteuid() && d9__child_ask(&user, recorder->view.fd, name_all, arg, named, size);
 }
 
-unsigned d9__running_now_named(const struct d9__recorder_seen *recorder, struct d9__running_now out[D9__RING_OPEN_MAX])
+unsigned d9__open_calls_now_named(const struct d9__recorder_seen *recorder, struct d9__open_calls_now out[D9__RING_OPEN_MAX])
 {
-	struct d9__running_now named[D9__RING_OPEN_MAX] = { { 0 } };
-	unsigned n = d9__running_now(recorder, NULL, D9__RUNNING_LONG_NS, out);
+	struct d9__open_calls_now named[D9__RING_OPEN_MAX] = { { 0 } };
+	unsigned n = d9__open_calls_now(recorder, NULL, D9__RUNNING_LONG_NS, out);
 
 	if (!n || !ask_for_names(recorder, named, sizeof(named)))
 		return n;
