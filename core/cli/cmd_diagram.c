@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/diagram/life.h"
+#include "cli/diagram/task_life.h"
 #include "tool/args.h"
 
 static const struct d9__opt opts[] = {
@@ -25,14 +25,14 @@ static const struct d9__usage usage = {
 	.opts = opts,
 };
 
-static int write_diagram(const struct d9__life *life, const char *path)
+static int write_diagram(const struct d9__task_life *life, const char *path)
 {
 	FILE *out = path ? fopen(path, "we") : stdout;
 	int err;
 
 	if (!out)
 		return d9__cmd_fail("diagram", "%s: %s", path, strerror(errno));
-	err = -d9__life_svg(life, out);
+	err = -d9__task_life_svg(life, out);
 	if (fflush(out) || ferror(out))
 		err = errno;
 	if (path && fclose(out) && !err)
@@ -45,7 +45,7 @@ static int write_diagram(const struct d9__life *life, const char *path)
 int d9__cmd_diagram(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct d9__life life = { .id = 0 };
+	struct d9__task_life life = { .id = 0 };
 	const char *output = NULL;
 	int key, status, written = 0, n = 0;
 
@@ -64,9 +64,9 @@ int d9__cmd_diagram(int argc, char **argv)
 	if (n != 1)
 		return d9__cmd_fail("diagram", "of what? give one --task ID or --span ID");
 	signal(SIGPIPE, SIG_IGN);
-	status = d9__life_read(&life, "diagram", argv + args.first);
+	status = d9__task_life_read(&life, "diagram", argv + args.first);
 	if (life.name)
 		written = write_diagram(&life, output);
-	d9__life_release(&life);
+	d9__task_life_release(&life);
 	return written ? written : status;
 }

@@ -15,7 +15,7 @@
 #include "tool/args.h"
 #include "cli/cmd.h"
 #include "tool/event_line.h"
-#include "cli/diagram/life.h"
+#include "cli/diagram/task_life.h"
 #include "tool/progress.h"
 #include "symbol/symbolizer.h"
 #include "tool/symbol_options.h"
@@ -538,7 +538,7 @@ static const char *against_life(const struct options *options)
 
 static int print_life(char **paths, const struct options *options, struct d9__text_out *out)
 {
-	struct d9__life life = { .is_span = options->has_span,
+	struct d9__task_life life = { .is_span = options->has_span,
 				 .id = options->has_span ? options->span : options->task };
 	const char *other = against_life(options);
 	int status, written = D9__EXIT_OK;
@@ -547,12 +547,12 @@ static int print_life(char **paths, const struct options *options, struct d9__te
 		return d9__cmd_fail("events", "--life of what? give one --task ID or --span ID");
 	if (other)
 		return d9__cmd_fail("events", "--life shows all of a task or span: not with --%s", other);
-	status = d9__life_read(&life, "events", paths);
+	status = d9__task_life_read(&life, "events", paths);
 	if (life.name) {
-		d9__life_text(&life, out);
+		d9__task_life_text(&life, out);
 		written = d9__text_finish(out, "events");
 	}
-	d9__life_release(&life);
+	d9__task_life_release(&life);
 	return written ? written : status;
 }
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/diagram/life.h"
+#include "cli/diagram/task_life.h"
 #include "text/text.h"
 #include "text/units.h"
 
@@ -21,7 +21,7 @@ static void put_line(struct d9__text_out *out, const char *text)
 	d9__text_char(out, '\n');
 }
 
-static void put_enter(struct walk *walk, const struct d9__life_mark *mark, struct d9__text_out *out)
+static void put_enter(struct walk *walk, const struct d9__task_life_mark *mark, struct d9__text_out *out)
 {
 	if (mark->worker == D9__LIFE_NO_WORKER && mark->tid)
 		d9__text_printf(out, "enter   thread %" PRIu64, mark->tid);
@@ -35,9 +35,9 @@ static void put_enter(struct walk *walk, const struct d9__life_mark *mark, struc
 	walk->wake_ns = 0;
 }
 
-static void put_sums(const struct d9__life *life, struct d9__text_out *out)
+static void put_sums(const struct d9__task_life *life, struct d9__text_out *out)
 {
-	struct d9__life_sums sums = d9__life_sum(life);
+	struct d9__task_life_sums sums = d9__task_life_sum(life);
 
 	d9__text_printf(out, "busy for %s, entered %s times, idle for %s\n", d9__units_ns(sums.busy_ns).text,
 		d9__units_count(sums.enters).text, d9__units_ns(sums.idle_ns).text);
@@ -52,8 +52,8 @@ static void put_sums(const struct d9__life *life, struct d9__text_out *out)
 		d9__units_ns(sums.waited_ns).text, d9__units_ns(sums.waited_max_ns).text);
 }
 
-static void put_mark(const struct d9__life *life, struct walk *walk,
-		     const struct d9__life_mark *mark, struct d9__text_out *out)
+static void put_mark(const struct d9__task_life *life, struct walk *walk,
+		     const struct d9__task_life_mark *mark, struct d9__text_out *out)
 {
 	char what[256];
 
@@ -63,7 +63,7 @@ static void put_mark(const struct d9__life *life, struct walk *walk,
 		d9__text_string(out, "new\n");
 		break;
 	case D9__LIFE_WAKE:
-		d9__life_describe_waker(life, mark, what, sizeof(what));
+		d9__task_life_describe_waker(life, mark, what, sizeof(what));
 		d9__text_string(out, "wake    by ");
 		put_line(out, what);
 		walk->wake_ns = mark->ns;
@@ -76,7 +76,7 @@ static void put_mark(const struct d9__life *life, struct walk *walk,
 		walk->since_ns = mark->ns;
 		break;
 	case D9__LIFE_INSIDE:
-		d9__life_describe_inside(life, mark, what, sizeof(what));
+		d9__task_life_describe_inside(life, mark, what, sizeof(what));
 		d9__text_string(out, "  |     ");
 		put_line(out, what);
 		break;
@@ -86,7 +86,7 @@ static void put_mark(const struct d9__life *life, struct walk *walk,
 	}
 }
 
-void d9__life_text(const struct d9__life *life, struct d9__text_out *out)
+void d9__task_life_text(const struct d9__task_life *life, struct d9__text_out *out)
 {
 	struct walk walk = { .since_ns = life->marks[0].ns };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/diagram/life.h"
+#include "cli/diagram/task_life.h"
 #include "export/svg_text.h"
 #include "text/page.h"
 #include "text/units.h"
@@ -35,7 +35,7 @@
 enum { READY, BUSY, INSIDE, FIRST_WAKER, KINDS = FIRST_WAKER + WAKERS };
 
 struct drawing {
-	const struct d9__life *life;
+	const struct d9__task_life *life;
 	FILE *out;
 	uint64_t from_ns, to_ns;
 	double left, width; /* where the time axis begins; of the whole */
@@ -89,11 +89,11 @@ static void put_title(struct drawing *d, uint64_t ns, const char *what, const ch
 
 /* ---- lanes ---- */
 
-static size_t lane_of(struct drawing *d, const struct d9__life_mark *mark)
+static size_t lane_of(struct drawing *d, const struct d9__task_life_mark *mark)
 {
 	char text[sizeof(d->wakers[0].text)];
 
-	d9__life_describe_waker(d->life, mark, text, sizeof(text));
+	d9__task_life_describe_waker(d->life, mark, text, sizeof(text));
 	for (size_t i = 0; i < d->n_wakers; i++)
 		if (!strcmp(d->wakers[i].text, text))
 			return i;
@@ -204,7 +204,7 @@ static void put_box(struct drawing *d, unsigned kind, const char *class, uint64_
 	fputs("</rect>\n", d->out);
 }
 
-static void put_wake(struct drawing *d, const struct d9__life_mark *mark)
+static void put_wake(struct drawing *d, const struct d9__task_life_mark *mark)
 {
 	size_t lane = lane_of(d, mark);
 	double x = x_of(d, mark->ns), y = lane_y(lane) + LANE / 2, end = life_y(d);
@@ -219,20 +219,20 @@ static void put_wake(struct drawing *d, const struct d9__life_mark *mark)
 	fputs("</g>\n", d->out);
 }
 
-static void put_inside(struct drawing *d, const struct d9__life_mark *mark)
+static void put_inside(struct drawing *d, const struct d9__task_life_mark *mark)
 {
 	char what[256];
 
 	if (is_too_close(d, INSIDE, x_of(d, mark->ns)))
 		return;
-	d9__life_describe_inside(d->life, mark, what, sizeof(what));
+	d9__task_life_describe_inside(d->life, mark, what, sizeof(what));
 	fprintf(d->out, "<path d=\"M%.2f %.1fv%.1f\" class=\"inside\">", x_of(d, mark->ns),
 		life_y(d) + 4, LIFE - 8);
 	put_title(d, mark->ns, what, "");
 	fputs("</path>\n", d->out);
 }
 
-static void put_end(struct drawing *d, const struct d9__life_mark *mark, const char *what)
+static void put_end(struct drawing *d, const struct d9__task_life_mark *mark, const char *what)
 {
 	fprintf(d->out, "<path d=\"M%.2f %.1fv%.1f\" class=\"end\">", x_of(d, mark->ns),
 		life_y(d) - 5, LIFE + 10);
@@ -243,11 +243,11 @@ static void put_end(struct drawing *d, const struct d9__life_mark *mark, const c
 /* Below, so that wakes and events are not hidden. */
 static void put_sections(struct drawing *d)
 {
-	const struct d9__life *life = d->life;
+	const struct d9__task_life *life = d->life;
 	uint64_t wake_ns = 0, enter_ns = 0, exit_ns = 0;
 
 	for (size_t i = 0; i < life->n; i++) {
-		const struct d9__life_mark *mark = &life->marks[i];
+		const struct d9__task_life_mark *mark = &life->marks[i];
 
 		if (mark->kind == D9__LIFE_WAKE) {
 			wake_ns = mark->ns;
@@ -270,7 +270,7 @@ static void put_sections(struct drawing *d)
 static void put_marks(struct drawing *d)
 {
 	for (size_t i = 0; i < d->life->n; i++) {
-		const struct d9__life_mark *mark = &d->life->marks[i];
+		const struct d9__task_life_mark *mark = &d->life->marks[i];
 
 		if (mark->kind == D9__LIFE_WAKE)
 			put_wake(d, mark);
@@ -287,8 +287,8 @@ static void put_marks(struct drawing *d)
 
 static void put_head(struct drawing *d, double height)
 {
-	const struct d9__life *life = d->life;
-	struct d9__life_sums sums = d9__life_sum(life);
+	const struct d9__task_life *life = d->life;
+	struct d9__task_life_sums sums = d9__task_life_sum(life);
 
 	fprintf(d->out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
@@ -330,7 +330,7 @@ static void measure(struct drawing *d)
 		d->width = title;
 }
 
-int d9__life_svg(const struct d9__life *life, FILE *out)
+int d9__task_life_svg(const struct d9__task_life *life, FILE *out)
 {
 	struct d9__page page = { .utf8 = true };
 	struct drawing d = { .life = life, .out = out, .from_ns = life->marks[0].ns,

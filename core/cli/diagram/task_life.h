@@ -13,7 +13,7 @@
 struct d9__symbolizer;
 struct d9__text_out;
 
-enum d9__life_kind {
+enum d9__task_life_kind {
 	D9__LIFE_NEW,
 	D9__LIFE_WAKE,
 	D9__LIFE_ENTER,
@@ -24,8 +24,8 @@ enum d9__life_kind {
 
 #define D9__LIFE_NO_WORKER 255u
 
-struct d9__life_mark {
-	enum d9__life_kind kind;
+struct d9__task_life_mark {
+	enum d9__task_life_kind kind;
 	unsigned reason; /* of a wake */
 	uint64_t ns;
 	size_t number;    /* in the order of reading */
@@ -36,12 +36,12 @@ struct d9__life_mark {
 	const char *verb; /* "begins", "ends" of a span; else NULL */
 };
 
-struct d9__life {
+struct d9__task_life {
 	/* Which: set by the caller. */
 	bool is_span;
 	uint64_t id;
 
-	struct d9__life_mark *marks; /* by time */
+	struct d9__task_life_mark *marks; /* by time */
 	size_t n, capacity;
 	uint64_t first_ns, last_ns; /* of the whole trace */
 	char *name;                 /* for people, or NULL: it is not in the trace */
@@ -64,29 +64,29 @@ struct d9__life {
  * Read the life of |life|, of the first process that has it, from |paths|.  0, or the exit status
  * with a line on stderr.  Release it in both cases.
  */
-int d9__life_read(struct d9__life *life, const char *command, char **paths);
-void d9__life_release(struct d9__life *life);
+int d9__task_life_read(struct d9__task_life *life, const char *command, char **paths);
+void d9__task_life_release(struct d9__task_life *life);
 
 /* The name of task |id| for people in new memory, or NULL. */
-char *d9__life_task_name(const struct d9__life *life, uint64_t id);
+char *d9__task_life_task_name(const struct d9__task_life *life, uint64_t id);
 
 /* Who or what made the wake |mark|: "itself", "handler (task 9)", "its timer", ... */
-void d9__life_describe_waker(const struct d9__life *life, const struct d9__life_mark *mark,
+void d9__task_life_describe_waker(const struct d9__task_life *life, const struct d9__task_life_mark *mark,
 			     char *buf, size_t size);
 
 /* What happened inside by the mark |mark|: "span parse begins", "OrderEvent". */
-void d9__life_describe_inside(const struct d9__life *life, const struct d9__life_mark *mark,
+void d9__task_life_describe_inside(const struct d9__task_life *life, const struct d9__task_life_mark *mark,
 			      char *buf, size_t size);
 
 /* Sums of a life; what is open at the end of the trace counts up to there. */
-struct d9__life_sums {
+struct d9__task_life_sums {
 	uint64_t busy_ns, idle_ns, enters, wakes, self_wakes, foreign_wakes;
 	uint64_t waited_ns, waited_max_ns; /* from wake to enter */
 };
-struct d9__life_sums d9__life_sum(const struct d9__life *life);
+struct d9__task_life_sums d9__task_life_sum(const struct d9__task_life *life);
 
 /* One line for each mark, and the sums. */
-void d9__life_text(const struct d9__life *life, struct d9__text_out *out);
+void d9__task_life_text(const struct d9__task_life *life, struct d9__text_out *out);
 
 /* A time diagram to scale, as one SVG.  0 or -ENOMEM; errors of writing stay in |out|. */
-int d9__life_svg(const struct d9__life *life, FILE *out);
+int d9__task_life_svg(const struct d9__task_life *life, FILE *out);

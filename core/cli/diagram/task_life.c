@@ -13,7 +13,7 @@
 #include "analyze/processes.h"
 #include "cli/cmd.h"
 #include "tool/event_line.h"
-#include "cli/diagram/life.h"
+#include "cli/diagram/task_life.h"
 #include "tool/progress.h"
 #include "symbol/symbolizer.h"
 #include "tool/symbol_options.h"
@@ -21,7 +21,7 @@
 #include "base/utf8.h"
 #include "read/known_text.h"
 
-void d9__life_release(struct d9__life *life)
+void d9__task_life_release(struct d9__task_life *life)
 {
 	d9__symbolizer_close(life->symbols);
 	for (size_t i = 0; i < life->n_places; i++)
@@ -35,7 +35,7 @@ void d9__life_release(struct d9__life *life)
 /* ---- texts ---- */
 
 /* |text| kept once; NULL: out of memory. */
-static const char *keep(struct d9__life *life, const char *text, size_t len)
+static const char *keep(struct d9__task_life *life, const char *text, size_t len)
 {
 	uint32_t number;
 
@@ -54,19 +54,19 @@ static char *name_of_place(struct d9__symbolizer *symbols, const char *place)
 }
 
 /* The place of task |id| of the process whose life it is, or NULL. */
-static const char *place_of(const struct d9__life *life, uint64_t id)
+static const char *place_of(const struct d9__task_life *life, uint64_t id)
 {
 	return life->n_places ? d9__table_find(&life->places[life->process], id) : NULL;
 }
 
-char *d9__life_task_name(const struct d9__life *life, uint64_t id)
+char *d9__task_life_task_name(const struct d9__task_life *life, uint64_t id)
 {
 	const char *place = place_of(life, id);
 
 	return place ? name_of_place(life->symbols, place) : NULL;
 }
 
-void d9__life_describe_waker(const struct d9__life *life, const struct d9__life_mark *mark,
+void d9__task_life_describe_waker(const struct d9__task_life *life, const struct d9__task_life_mark *mark,
 			     char *buf, size_t size)
 {
 	static const char *const others[D9__WAKE_REASONS] = {
@@ -81,7 +81,7 @@ void d9__life_describe_waker(const struct d9__life *life, const struct d9__life_
 	if (mark->waker == life->id) {
 		snprintf(buf, size, "itself");
 	} else if (mark->waker) {
-		name = d9__life_task_name(life, mark->waker);
+		name = d9__task_life_task_name(life, mark->waker);
 		snprintf(buf, size, "%s (task %" PRIu64 ")", name ? name : "?", mark->waker);
 		free(name);
 	} else if (mark->reason == D9__WAKE_FD && life->fd >= 0) {
@@ -94,7 +94,7 @@ void d9__life_describe_waker(const struct d9__life *life, const struct d9__life_
 	}
 }
 
-void d9__life_describe_inside(const struct d9__life *life, const struct d9__life_mark *mark,
+void d9__task_life_describe_inside(const struct d9__task_life *life, const struct d9__task_life_mark *mark,
 			      char *buf, size_t size)
 {
 	char *name = mark->verb ? name_of_place(life->symbols, mark->text) : NULL;
@@ -109,15 +109,15 @@ void d9__life_describe_inside(const struct d9__life *life, const struct d9__life
 /* ---- marks ---- */
 
 /* A mark, the room for the next one, and for sorting. */
-#define MARK_BYTES (2 * sizeof(struct d9__life_mark))
+#define MARK_BYTES (2 * sizeof(struct d9__task_life_mark))
 
-static int add(struct d9__life *life, struct d9__life_mark mark)
+static int add(struct d9__task_life *life, struct d9__task_life_mark mark)
 {
 	if (!d9__budget_take(D9__KEPT_MARKS, MARK_BYTES))
 		return 0;
 	if (life->n == life->capacity) {
 		size_t capacity = life->capacity ? 2 * life->capacity : 256;
-		struct d9__life_mark *marks = reallocarray(life->marks, capacity, sizeof(*marks));
+		struct d9__task_life_mark *marks = reallocarray(life->marks, capacity, sizeof(*marks));
 
 		if (!marks)
 			return -ENOMEM;
@@ -129,42 +129,42 @@ static int add(struct d9__life *life, struct d9__life_mark mark)
 	return 0;
 }
 
-static int enter(struct d9__life *life, uint64_t ns, uint64_t worker)
+static int enter(struct d9__task_life *life, uint64_t ns, uint64_t worker)
 {
 	life->entered = true;
 	life->worker = worker;
-	return add(life, (struct d9__life_mark){ .kind = D9__LIFE_ENTER, .ns = ns, .worker = worker,
+	return add(life, (struct d9__task_life_mark){ .kind = D9__LIFE_ENTER, .ns = ns, .worker = worker,
 						 .tid = life->tid });
 }
 
-static int leave(struct d9__life *life, uint64_t ns)
+static int leave(struct d9__task_life *life, uint64_t ns)
 {
 	if (!life->entered)
 		return 0;
 	life->entered = false;
-	return add(life, (struct d9__life_mark){ .kind = D9__LIFE_EXIT, .ns = ns });
+	return add(life, (struct d9__task_life_mark){ .kind = D9__LIFE_EXIT, .ns = ns });
 }
 
-static int close_life(struct d9__life *life, uint64_t ns)
+static int close_life(struct d9__task_life *life, uint64_t ns)
 {
 	int err = leave(life, ns);
 
 	life->closed = true;
-	return err ? err : add(life, (struct d9__life_mark){ .kind = D9__LIFE_CLOSE, .ns = ns });
+	return err ? err : add(life, (struct d9__task_life_mark){ .kind = D9__LIFE_CLOSE, .ns = ns });
 }
 
-static int begin_life(struct d9__life *life, uint64_t ns)
+static int begin_life(struct d9__task_life *life, uint64_t ns)
 {
 	if (life->is_new)
 		return 0;
 	life->is_new = true;
-	return add(life, (struct d9__life_mark){ .kind = D9__LIFE_NEW, .ns = ns });
+	return add(life, (struct d9__task_life_mark){ .kind = D9__LIFE_NEW, .ns = ns });
 }
 
 /* ---- events ---- */
 
 /* Threads that run no loop share a worker id: there the thread's id tells. */
-static bool is_here(const struct d9__life *life, const struct d9_event *event)
+static bool is_here(const struct d9__task_life *life, const struct d9_event *event)
 {
 	uint64_t worker = d9_event_u64(event, "worker_id", UINT64_MAX);
 
@@ -174,7 +174,7 @@ static bool is_here(const struct d9__life *life, const struct d9_event *event)
 }
 
 /* Whether |event| says of the worker it is about that its callback goes on. */
-static bool is_inside(const struct d9__life *life, const struct d9_event *event)
+static bool is_inside(const struct d9__task_life *life, const struct d9_event *event)
 {
 	return life->entered && is_here(life, event) &&
 	       !(life->is_span && d9_event_u64(event, "span_id", 0) == life->id);
@@ -204,9 +204,9 @@ static size_t describe_line(const struct d9_event *event, char *buf, size_t size
 	return (size_t)len;
 }
 
-static int add_inside(struct d9__life *life, const struct d9_event *event)
+static int add_inside(struct d9__task_life *life, const struct d9_event *event)
 {
-	struct d9__life_mark mark = { .kind = D9__LIFE_INSIDE, .ns = event->timestamp_ns };
+	struct d9__task_life_mark mark = { .kind = D9__LIFE_INSIDE, .ns = event->timestamp_ns };
 	struct d9_text text = { d9_event_name(event), strlen(d9_event_name(event)) };
 	char line[160];
 
@@ -224,7 +224,7 @@ static int add_inside(struct d9__life *life, const struct d9_event *event)
 
 #define PLACE_BYTES (3 * sizeof(struct d9__table_entry))
 
-static int set_place(struct d9__life *life, uint64_t task, struct d9_text place)
+static int set_place(struct d9__task_life *life, uint64_t task, struct d9_text place)
 {
 	struct d9__table *places = &life->places[life->reading];
 	const char *kept;
@@ -238,7 +238,7 @@ static int set_place(struct d9__life *life, uint64_t task, struct d9_text place)
 	return kept ? d9__table_add(places, task, (void *)kept) : -ENOMEM;
 }
 
-static int on_spawn(struct d9__life *life, const struct d9_event *event)
+static int on_spawn(struct d9__task_life *life, const struct d9_event *event)
 {
 	uint64_t task = d9_event_known_u64(event, D9_TASK_SPAWN_TASK_ID, 0);
 	struct d9_text kind = d9__known_text(event, D9_TASK_SPAWN_KIND);
@@ -251,7 +251,7 @@ static int on_spawn(struct d9__life *life, const struct d9_event *event)
 	return begin_life(life, event->timestamp_ns);
 }
 
-static int on_poll_start(struct d9__life *life, const struct d9_event *event)
+static int on_poll_start(struct d9__task_life *life, const struct d9_event *event)
 {
 	uint64_t worker = d9_event_known_u64(event, D9_POLL_START_WORKER_ID, 0);
 	uint64_t task = d9_event_known_u64(event, D9_POLL_START_TASK_ID, 0);
@@ -262,18 +262,18 @@ static int on_poll_start(struct d9__life *life, const struct d9_event *event)
 	return !err && task == life->id ? enter(life, event->timestamp_ns, worker) : err;
 }
 
-static int on_wake(struct d9__life *life, const struct d9_event *event)
+static int on_wake(struct d9__task_life *life, const struct d9_event *event)
 {
 	if (d9_event_known_u64(event, D9_WAKE_EVENT_WOKEN_TASK_ID, 0) != life->id)
 		return 0;
-	return add(life, (struct d9__life_mark){
+	return add(life, (struct d9__task_life_mark){
 				 .kind = D9__LIFE_WAKE,
 				 .ns = event->timestamp_ns,
 				 .waker = d9_event_known_u64(event, D9_WAKE_EVENT_WAKER_TASK_ID, 0),
 				 .reason = (unsigned)d9_event_known_u64(event, D9_WAKE_EVENT_REASON, 0) });
 }
 
-static int on_task_event(struct d9__life *life, const struct d9_event *event)
+static int on_task_event(struct d9__task_life *life, const struct d9_event *event)
 {
 	switch (event->kind) {
 	case D9_EVENT_TASK_SPAWN:
@@ -297,7 +297,7 @@ static int on_task_event(struct d9__life *life, const struct d9_event *event)
 }
 
 /* The close knows when the span was made, which may be long before it was entered, if ever. */
-static int on_span_close(struct d9__life *life, const struct d9_event *event)
+static int on_span_close(struct d9__task_life *life, const struct d9_event *event)
 {
 	uint64_t start_ns = d9_event_known_u64(event, D9_SPAN_CLOSE_START_NS, 0);
 	struct d9_text name = d9__known_text(event, D9_SPAN_CLOSE_SPAN_NAME);
@@ -317,7 +317,7 @@ static int on_span_close(struct d9__life *life, const struct d9_event *event)
 	return err ? err : close_life(life, event->timestamp_ns);
 }
 
-static int on_span_event(struct d9__life *life, const struct d9_event *event)
+static int on_span_event(struct d9__task_life *life, const struct d9_event *event)
 {
 	bool mine = d9_event_u64(event, "span_id", 0) == life->id;
 	struct d9_text name;
@@ -354,7 +354,7 @@ static int on_span_event(struct d9__life *life, const struct d9_event *event)
 	return is_inside(life, event) ? add_inside(life, event) : 0;
 }
 
-static int take(struct d9__life *life, const struct d9_event *event, size_t process)
+static int take(struct d9__task_life *life, const struct d9_event *event, size_t process)
 {
 	size_t before = life->n;
 	int err = d9__symbolizer_learn(life->symbols, event);
@@ -380,7 +380,7 @@ static int take(struct d9__life *life, const struct d9_event *event, size_t proc
 /* A wake at its due moment may be read behind what happened after it. */
 static int compare(const void *left, const void *right)
 {
-	const struct d9__life_mark *a = left, *b = right;
+	const struct d9__task_life_mark *a = left, *b = right;
 
 	if (a->ns != b->ns)
 		return a->ns < b->ns ? -1 : 1;
@@ -388,7 +388,7 @@ static int compare(const void *left, const void *right)
 }
 
 /* What is to be known before the first event. */
-static int start(struct d9__life *life, size_t n_processes)
+static int start(struct d9__task_life *life, size_t n_processes)
 {
 	life->fd = -1;
 	life->places = calloc(n_processes + 1, sizeof(*life->places));
@@ -398,7 +398,7 @@ static int start(struct d9__life *life, size_t n_processes)
 	return d9__symbol_open(&life->symbols);
 }
 
-static int finish(struct d9__life *life, const char *command)
+static int finish(struct d9__task_life *life, const char *command)
 {
 	if (!life->n)
 		return d9__cmd_fail(command, "no %s %" PRIu64 " in this trace",
@@ -410,7 +410,7 @@ static int finish(struct d9__life *life, const char *command)
 	return life->name ? 0 : d9__cmd_fail(command, "out of memory");
 }
 
-int d9__life_read(struct d9__life *life, const char *command, char **paths)
+int d9__task_life_read(struct d9__task_life *life, const char *command, char **paths)
 {
 	struct d9__processes processes = { .n = 0 };
 	struct d9__progress progress;
@@ -435,14 +435,14 @@ int d9__life_read(struct d9__life *life, const char *command, char **paths)
 	return status;
 }
 
-struct d9__life_sums d9__life_sum(const struct d9__life *life)
+struct d9__task_life_sums d9__task_life_sum(const struct d9__task_life *life)
 {
-	struct d9__life_sums sums = { .enters = 0 };
+	struct d9__task_life_sums sums = { .enters = 0 };
 	uint64_t since_ns = life->marks[0].ns, wake_ns = 0, end_ns = life->last_ns;
 	bool inside = false;
 
 	for (size_t i = 0; i < life->n; i++) {
-		const struct d9__life_mark *mark = &life->marks[i];
+		const struct d9__task_life_mark *mark = &life->marks[i];
 
 		if (mark->kind == D9__LIFE_WAKE) {
 			sums.wakes++;
