@@ -247,7 +247,7 @@ static void tell_blocked(const struct wait *wait, const struct call *call)
 		return;
 	/* Long ones with their stack: it names the program's function that asked for a synchronous call of GIO. */
 	if (ns >= D9__BLOCKING_NS) {
-		d9__block_tell(&(struct d9__blocked){ .function = call->function, .real = call->real,
+		d9__block_tell(&(struct d9__blocked_call){ .function = call->function, .real = call->real,
 						      .caller = call->caller, .fd = -1,
 						      .begin_ns = wait->since_ns, .ns = ns });
 		return;

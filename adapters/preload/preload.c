@@ -63,7 +63,7 @@ static int is_loop_library(struct dl_phdr_info *info, size_t size, void *unused)
  */
 static void open_early(void)
 {
-	if (geteuid() == 0 && d9__environment_get(D9__GIVER_VARIABLE) && dl_iterate_phdr(is_loop_library, NULL))
+	if (geteuid() == 0 && d9__environment_get(D9__DIRECTORY_HELPER_VARIABLE) && dl_iterate_phdr(is_loop_library, NULL))
 		d9__recorder_open_early();
 }
 

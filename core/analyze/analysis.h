@@ -74,7 +74,7 @@ struct d9__analysis {
 	struct d9__heap heap;
 	struct d9__blocked blocked;
 	struct d9__metadata metadata;
-	struct d9__losses losses;
+	struct d9__trace_losses losses;
 	struct d9__gauge queue;      /* work that no worker has picked up yet */
 	struct d9__gauge registered; /* tasks of a loop */
 	struct d9__population population;

@@ -464,7 +464,7 @@ static void on_usage(struct d9__analysis *a, const struct d9_event *event)
 static void on_loss(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9_text cause = d9__known_text(event, 2);
-	struct d9__loss loss = { .events = d9_event_known_u64(event, 3, 0),
+	struct d9__trace_loss loss = { .events = d9_event_known_u64(event, 3, 0),
 				 .from_ns = d9_event_known_u64(event, 4, 0),
 				 .to_ns = d9_event_known_u64(event, 5, 0) };
 	struct d9__worker *worker = d9__table_find(&a->timeline.by_id,

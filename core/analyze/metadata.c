@@ -201,9 +201,9 @@ const char *d9__metadata_group(const struct d9__metadata *metadata, uint64_t id)
 	return NULL;
 }
 
-static struct d9__loss *loss_of(struct d9__losses *losses, const char *cause, size_t len)
+static struct d9__trace_loss *loss_of(struct d9__trace_losses *losses, const char *cause, size_t len)
 {
-	struct d9__loss *loss;
+	struct d9__trace_loss *loss;
 
 	if (len >= sizeof(loss->cause))
 		len = sizeof(loss->cause) - 1;
@@ -225,7 +225,7 @@ static uint64_t saturated_sum(uint64_t a, uint64_t b)
 }
 
 /* Each thread tells of its own: those that overlap are one. */
-static void add_unwritten(struct d9__losses *losses, const struct d9__loss *add)
+static void add_unwritten(struct d9__trace_losses *losses, const struct d9__trace_loss *add)
 {
 	struct d9__left_rings_time *time = losses->unwritten;
 	size_t i = 0;
@@ -243,10 +243,10 @@ static void add_unwritten(struct d9__losses *losses, const struct d9__loss *add)
 	time[i].events = saturated_sum(time[i].events, add->events);
 }
 
-void d9__losses_add(struct d9__losses *losses, const char *cause, size_t len,
-		    const struct d9__loss *add)
+void d9__losses_add(struct d9__trace_losses *losses, const char *cause, size_t len,
+		    const struct d9__trace_loss *add)
 {
-	struct d9__loss *loss = loss_of(losses, cause, len);
+	struct d9__trace_loss *loss = loss_of(losses, cause, len);
 
 	if (loss->gaps == 0 || add->from_ns < loss->from_ns)
 		loss->from_ns = add->from_ns;

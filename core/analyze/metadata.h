@@ -53,7 +53,7 @@ bool d9__metadata_says(const struct d9__metadata *metadata, const char *key, con
 const char *d9__metadata_group(const struct d9__metadata *metadata, uint64_t id);
 
 /* Events that are not in the trace, by cause. */
-struct d9__loss {
+struct d9__trace_loss {
 	char cause[32];
 	uint64_t events, gaps;
 	uint64_t from_ns, to_ns; /* of the widest span over its gaps */
@@ -66,8 +66,8 @@ struct d9__left_rings_time {
 
 #define D9__LOSSES_MAX 16
 #define D9__UNWRITTEN_TIMES 16
-struct d9__losses {
-	struct d9__loss items[D9__LOSSES_MAX]; /* causes beyond that share the last */
+struct d9__trace_losses {
+	struct d9__trace_loss items[D9__LOSSES_MAX]; /* causes beyond that share the last */
 	size_t n;
 	uint64_t events;
 	struct d9__left_rings_time unwritten[D9__UNWRITTEN_TIMES]; /* of cause disk; what is beyond that widens the last */
@@ -75,5 +75,5 @@ struct d9__losses {
 	uint64_t dropped_allocs, dropped_frees;
 };
 
-void d9__losses_add(struct d9__losses *losses, const char *cause, size_t len,
-		    const struct d9__loss *loss);
+void d9__losses_add(struct d9__trace_losses *losses, const char *cause, size_t len,
+		    const struct d9__trace_loss *loss);

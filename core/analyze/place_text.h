@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whereabouts: where a thread was found that is in a call for long, in words. */
+/* Place text: where a thread was found that is in a call for long, in words. */
 
 #pragma once
 

@@ -38,7 +38,7 @@ static uint64_t take(uint64_t *left, uint64_t ns)
 
 /* ---- accounts ---- */
 
-void d9__told_add(struct d9__told *told, const char *function, uint64_t ns)
+void d9__told_add(struct d9__told_time *told, const char *function, uint64_t ns)
 {
 	unsigned i = 0;
 

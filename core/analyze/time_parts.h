@@ -40,7 +40,7 @@ struct d9__stall;
 #define D9__TOLD_FUNCTIONS 4
 
 /* Functions that block, the one with most time first. */
-struct d9__told {
+struct d9__told_time {
 	struct {
 		const char *function; /* borrowed */
 		uint64_t ns;
@@ -49,7 +49,7 @@ struct d9__told {
 };
 
 /* |ns| in |function|; the same function is always the same pointer. */
-void d9__told_add(struct d9__told *told, const char *function, uint64_t ns);
+void d9__told_add(struct d9__told_time *told, const char *function, uint64_t ns);
 
 /* The parts of the time of one callback, call, kind of spans, or loop.  All zero is nothing. */
 struct d9__account {
@@ -58,7 +58,7 @@ struct d9__account {
 				*/
 	uint64_t samples;      /* on-CPU ones inside */
 	uint64_t major_faults; /* that waited for a disk, in calls with readings of their own */
-	struct d9__told told;  /* as they were told: their sum may be more than blocked_ns */
+	struct d9__told_time told;  /* as they were told: their sum may be more than blocked_ns */
 };
 
 /* Add |from| to |account|. */
@@ -122,7 +122,7 @@ struct d9__period {
 	/* The calls inside the call that is open, or ended last. */
 	struct d9__time_stay inside[D9__CALL_STAYS];
 	unsigned n_inside;
-	struct d9__told told;
+	struct d9__told_time told;
 
 	/* A call that has ended, and whose reading comes next if it has one. */
 	struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nearest: which of several names somebody meant who wrote another. */
+/* Spelling: which of several names the writer of another one meant. */
 
 #pragma once
 

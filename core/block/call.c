@@ -11,7 +11,7 @@
 #include "drain/blocking_event.h"
 #include "drain/side_event.h"
 
-static void leave_stack(struct d9__slot *slot, const struct d9__thread *thread, const struct d9__blocked *blocked,
+static void leave_stack(struct d9__slot *slot, const struct d9__thread *thread, const struct d9__blocked_call *blocked,
 			uint64_t ns)
 {
 	struct d9__sample_raw raw = { .worker = thread->worker, .tid = thread->tid, .copies = 1,
@@ -25,7 +25,7 @@ static void leave_stack(struct d9__slot *slot, const struct d9__thread *thread, 
 	d9__block_stack_release(&stack);
 }
 
-static void leave_call(struct d9__slot *slot, const struct d9__thread *thread, const struct d9__blocked *blocked,
+static void leave_call(struct d9__slot *slot, const struct d9__thread *thread, const struct d9__blocked_call *blocked,
 		       uint64_t ns)
 {
 	const struct d9__lock_holder *holder = blocked->holder;
@@ -41,7 +41,7 @@ static void leave_call(struct d9__slot *slot, const struct d9__thread *thread, c
 	d9__blocking_leave(slot, &raw, holder ? holder->pcs : NULL, ns);
 }
 
-void d9__block_tell(const struct d9__blocked *blocked)
+void d9__block_tell(const struct d9__blocked_call *blocked)
 {
 	int saved = errno;
 	const struct d9__thread *thread = d9__thread_peek();

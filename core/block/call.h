@@ -85,7 +85,7 @@ static inline uint64_t d9__block_long_ns(uint64_t begin_ns)
 struct d9__lock_holder;
 
 /* A call that is over. */
-struct d9__blocked {
+struct d9__blocked_call {
 	const char *function; /* at most 23 bytes */
 	const void *real;     /* the function that was called, ... */
 	const void *caller;   /* ... and the address behind the call */
@@ -95,7 +95,7 @@ struct d9__blocked {
 };
 
 /* Leave the call and its stack in the thread's side ring.  Keeps errno. */
-D9_API void d9__block_tell(const struct d9__blocked *blocked);
+D9_API void d9__block_tell(const struct d9__blocked_call *blocked);
 
 /* The call that began at |begin_ns| is over: tell it if it was long. */
 #define D9__BLOCK_END(begin_ns_, function_, real_, fd_)                                            \
@@ -103,7 +103,7 @@ D9_API void d9__block_tell(const struct d9__blocked *blocked);
 		uint64_t long_ns_ = d9__block_long_ns(begin_ns_);                                  \
                                                                                                    \
 		if (__builtin_expect(long_ns_ != 0, 0))                                            \
-			d9__block_tell(&(struct d9__blocked){                                      \
+			d9__block_tell(&(struct d9__blocked_call){                                      \
 				.function = (function_),                                           \
 				.real = (const void *)(real_),                                     \
 				.caller = __builtin_return_address(0),                             \

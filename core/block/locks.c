@@ -192,7 +192,7 @@ static bool take_holder(const struct waited *place, uint64_t begin_ns, struct d9
 __attribute__((noinline)) static int wait_for(pthread_mutex_t *mutex, uint64_t begin_ns, const void *caller)
 {
 	struct waited *place = begin_wait(mutex, begin_ns);
-	struct d9__blocked blocked = { .function = "pthread_mutex_lock", .real = (void *)D9__BLOCK_REAL(real_mutex_lock),
+	struct d9__blocked_call blocked = { .function = "pthread_mutex_lock", .real = (void *)D9__BLOCK_REAL(real_mutex_lock),
 				       .caller = caller, .fd = -1, .begin_ns = begin_ns };
 	struct d9__lock_holder holder;
 	int result = D9__BLOCK_REAL(real_mutex_lock)(mutex);

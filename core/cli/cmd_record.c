@@ -270,20 +270,20 @@ static int copy_environment(struct environment *env)
 }
 
 static int make_environment(const struct options *options, const char *command, const char *dir,
-			    const char *giver, const struct libraries *libraries, struct environment *env)
+			    const char *directory_helper, const struct libraries *libraries, struct environment *env)
 {
 	char path[PATH_MAX];
 	int err = copy_environment(env);
 
 	if (err)
 		return err;
-	remove_variable(env, D9__GIVER_VARIABLE);
+	remove_variable(env, D9__DIRECTORY_HELPER_VARIABLE);
 	if (!d9__preload_is_harmful(d9__preload_judge(command, path, sizeof(path))))
 		err = put_preload(env, libraries);
 	if (!err)
 		err = put_variable(env, "DIAL9_TRACE_DIR", dir);
-	if (!err && giver[0])
-		err = put_variable(env, D9__GIVER_VARIABLE, giver);
+	if (!err && directory_helper[0])
+		err = put_variable(env, D9__DIRECTORY_HELPER_VARIABLE, directory_helper);
 	if (!err)
 		err = put_settings(env, options);
 	return err ? err : put_sources(env, options);
@@ -440,11 +440,11 @@ static int run(const struct options *options, char **argv, char **env, int *wait
 }
 
 /* The same with its trace below the absolute |dir|. */
-static int run_recorded(const struct options *options, char **argv, const char *dir, const char *giver,
+static int run_recorded(const struct options *options, char **argv, const char *dir, const char *directory_helper,
 			const struct libraries *libraries, int *wait_status)
 {
 	struct environment env = { 0 };
-	int err = make_environment(options, argv[0], dir, giver, libraries, &env);
+	int err = make_environment(options, argv[0], dir, directory_helper, libraries, &env);
 
 	if (!err)
 		err = run(options, argv, env.list, wait_status);
@@ -470,7 +470,7 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 {
 	struct d9__namespaces before = { 0 };
 	struct d9__record_dir place;
-	struct d9__record_directory_helper giver;
+	struct d9__record_directory_helper directory_helper;
 	struct libraries libraries = { NULL, NULL };
 	struct d9__on_dump_outcome outcome;
 	struct d9__on_dump *on_dump;
@@ -491,13 +491,13 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 	dir = err ? NULL : realpath(place.path, NULL); /* CMD may change its directory */
 	if (dir && !stat(dir, &st)) {
 		d9__failure_take(dir, &(struct d9__failure){ .err = 0 }); /* an earlier run's */
-		d9__record_directory_helper_begin(&giver, dir, place.made);
+		d9__record_directory_helper_begin(&directory_helper, dir, place.made);
 		if (options->exec && place.made)
-			d9__record_directory_helper_let_go(&giver);
+			d9__record_directory_helper_let_go(&directory_helper);
 		watch = d9__record_began_watch(dir);
 		d9__record_ship_begin(&options->ship, dir);
 		on_dump = d9__on_dump_begin(&(struct d9__on_dump_plan){ &options->on_dump, dir, &before, D9__ON_DUMP_LIMIT_NS });
-		err = run_recorded(options, argv, dir, giver.text, &libraries, wait_status);
+		err = run_recorded(options, argv, dir, directory_helper.text, &libraries, wait_status);
 		*ran = !err;
 		if (err)
 			d9__on_dump_end(on_dump, &outcome);
@@ -506,8 +506,8 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 		d9__on_dump_tell(&outcome);
 		/* Unless there is something in it; or it is the helper's to do, when nobody may come any more. */
 		if (place.made && !d9__followers_remove_dir(dir))
-			d9__record_directory_helper_let_go(&giver);
-		d9__record_directory_helper_end(&giver);
+			d9__record_directory_helper_let_go(&directory_helper);
+		d9__record_directory_helper_end(&directory_helper);
 	} else if (!options->dir) {
 		status = run_unrecorded(options, argv, &place, err ? err : -errno, wait_status, ran);
 	} else if (place.shared && err == -EPERM) {

@@ -578,17 +578,17 @@ uint8_t *d9__dead_ring_side(struct d9__dead_ring *ring, uint32_t slot)
 	return ring->buffer;
 }
 
-uint8_t *d9__dead_ring_lead(const struct d9__dead_ring *ring, uint32_t *len)
+uint8_t *d9__dead_ring_description(const struct d9__dead_ring *ring, uint32_t *len)
 {
-	uint64_t lead = load(&ring->header.lead);
+	uint64_t description = load(&ring->header.description);
 	uint8_t *copy;
 
-	*len = (uint32_t)lead;
-	if (!*len || *len > D9__RING_LEAD_BYTES || lead >> 32 > 1)
+	*len = (uint32_t)description;
+	if (!*len || *len > D9__RING_DESCRIPTION_BYTES || description >> 32 > 1)
 		return NULL;
 	copy = d9__calloc(1, *len + (size_t)D9__BATCH_PAD);
 	if (copy)
-		memcpy(copy, ring->head + D9__RING_LEAD_AT + (lead >> 32) * D9__RING_LEAD_BYTES,
+		memcpy(copy, ring->head + D9__RING_DESCRIPTION_AT + (description >> 32) * D9__RING_DESCRIPTION_BYTES,
 		       *len);
 	return copy;
 }

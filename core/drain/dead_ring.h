@@ -72,7 +72,7 @@ void d9__dead_ring_begin(struct d9__dead_ring *ring, uint64_t index);
 uint8_t *d9__dead_ring_side(struct d9__dead_ring *ring, uint32_t slot);
 
 /* Copy the batch with metadata and modules to a new allocation; 0 bytes if there is none. */
-uint8_t *d9__dead_ring_lead(const struct d9__dead_ring *ring, uint32_t *len);
+uint8_t *d9__dead_ring_description(const struct d9__dead_ring *ring, uint32_t *len);
 
 /* Remove file and directory; whoever waits for the lock finds them gone. */
 void d9__dead_ring_unlink(struct d9__dead_ring *ring);

@@ -17,26 +17,26 @@ static void add_types(struct d9__builder *note, uint32_t end)
 	for (uint32_t id = D9__EVENT_PROGRAM; id < end; id++) {
 		const struct d9__type_frames *frames = d9__type_frames(id);
 
-		if (frames && note->len + frames->len <= D9__RING_LEAD_BYTES)
+		if (frames && note->len + frames->len <= D9__RING_DESCRIPTION_BYTES)
 			d9__builder_put(note, frames->bytes, frames->len);
 	}
 }
 
-void d9__description_refresh(struct d9__description *lead, struct d9__builder *note)
+void d9__description_refresh(struct d9__description *description, struct d9__builder *note)
 {
 	struct d9__description now = { d9__metadata_generation(), d9__modules_generation(),
 				d9__types_end() };
 
-	if (now.metadata == lead->metadata && now.modules == lead->modules &&
-	    now.types == lead->types)
+	if (now.metadata == description->metadata && now.modules == description->modules &&
+	    now.types == description->types)
 		return;
-	*lead = now;
+	*description = now;
 	d9__writer_describe(note);
 	add_types(note, now.types);
-	if (!note->failed && d9__ring_set_lead(note->data, note->len) == -E2BIG) {
+	if (!note->failed && d9__ring_set_description(note->data, note->len) == -E2BIG) {
 		/* Names are worth less than what the process says of itself. */
 		d9__metadata_write(note, d9__clock_mono_ns(), NULL);
 		if (!note->failed)
-			d9__ring_set_lead(note->data, note->len);
+			d9__ring_set_description(note->data, note->len);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lead: what a segment that is made of the ring has to begin with stands in the ring itself. */
+/* Description: the ring holds what a segment that is made of it has to begin with. */
 
 #pragma once
 
@@ -13,4 +13,4 @@ struct d9__description {
 };
 
 /* Write it again if something changed.  |note| is overwritten. */
-void d9__description_refresh(struct d9__description *lead, struct d9__builder *note);
+void d9__description_refresh(struct d9__description *description, struct d9__builder *note);

@@ -39,7 +39,7 @@ int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer)
 {
 	drain->writer = writer;
 	drain->ring = &d9__ring;
-	drain->written = drain->bridge = (struct d9__gap){ 0 };
+	drain->written = drain->gaps = (struct d9__gap){ 0 };
 	drain->told = false;
 	/* A new trace knows nothing of what an older one said about a worker. */
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
@@ -170,7 +170,7 @@ static void note_gap(struct d9__drain *drain, const struct d9__batch *batch,
 		gap.to_ns = drain->slot[batch->slot].prefix_ns;
 	d9__walk(drain->walker, batch->bytes, batch->len, find_cpu_time, &peek);
 	gap.cpu_ns = peek.cpu_ns;
-	d9__gap_close(&drain->bridge, entry, &gap, &drain->note);
+	d9__gap_close(&drain->gaps, entry, &gap, &drain->note);
 }
 
 /* What the first event of a worker says of the state before it. */
@@ -203,7 +203,7 @@ static bool is_gap_of_another(struct d9__drain *drain, const struct d9__batch *b
 	d9__walk(drain->walker, batch->bytes, batch->len, find_entry, entry);
 	if (entry->worker >= D9__BRIDGE_WORKERS)
 		return false;
-	before = &drain->bridge.worker[entry->worker];
+	before = &drain->gaps.worker[entry->worker];
 	return before->state != D9__WORKER_UNKNOWN && before->state != entry->state;
 }
 
@@ -224,10 +224,10 @@ static bool follow_frame(void *arg, const struct d9__wire_frame *frame)
 	follow->last_ns = frame->ns;
 	if (frame->type_id > D9__EVENT_UNPARK)
 		return true;
-	d9__gap_wrote_event(&follow->drain->bridge, frame);
+	d9__gap_wrote_event(&follow->drain->gaps, frame);
 	worker = d9__walk_varint(&p);
 	if (worker < D9__BRIDGE_WORKERS) {
-		const struct d9__gap_worker *w = &follow->drain->bridge.worker[worker];
+		const struct d9__gap_worker *w = &follow->drain->gaps.worker[worker];
 
 		follow->st->end = (struct d9__entry_state){ w->task, (uint32_t)worker, w->state };
 		follow->st->worker = (uint32_t)worker;
@@ -310,7 +310,7 @@ int d9__drain_take(struct d9__drain *drain, struct d9__batch *batch, bool whole,
 	st->partly = !whole;
 	if (whole) {
 		st->end = batch->exit;
-		d9__gap_wrote(&drain->bridge, &batch->exit, batch->tid, batch->last_ns);
+		d9__gap_wrote(&drain->gaps, &batch->exit, batch->tid, batch->last_ns);
 	}
 	return err;
 }
@@ -356,7 +356,7 @@ static void note_written(struct d9__drain *drain)
 	if (drain->told)
 		note_told(drain);
 	drain->told = false;
-	drain->written = drain->bridge;
+	drain->written = drain->gaps;
 }
 
 static uint64_t events_of(const struct d9__batch *batch)
@@ -366,7 +366,7 @@ static uint64_t events_of(const struct d9__batch *batch)
 
 void d9__drain_failed(struct d9__drain *drain)
 {
-	drain->bridge = drain->written;
+	drain->gaps = drain->written;
 	for (uint32_t i = 0; drain->told && i <= PROCESS; i++)
 		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
 			drain->slot[i].lost[cause] = atomic_load_explicit(&loss_of(drain, i, cause)->noted,

@@ -30,8 +30,8 @@ struct d9__drain {
 	struct d9__ring *ring; /* whose slots and losses: ours, or that of a dead process */
 	struct d9__walker *walker;
 	struct d9__builder note, rest;
-	struct d9__gap bridge;
-	struct d9__gap written; /* |bridge| as of the last commit */
+	struct d9__gap gaps;
+	struct d9__gap written; /* |gaps| as of the last commit */
 	bool told;   /* losses, since then */
 	bool last;   /* the process ends: what cannot be written stays in the ring for others */
 	/* Slots, then one for the process. */
@@ -45,7 +45,7 @@ int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer);
 void d9__drain_release(struct d9__drain *drain);
 
 /*
- * Add |batch|, a prefix or all of its chunk, and what has to stand before it: losses and bridges
+ * Add |batch|, a prefix or all of its chunk, and what has to stand before it: losses and gaps
  * where its serial does not follow.  The caller commits.  -errno: nothing since the last commit can
  * be kept.
  */

@@ -4,14 +4,14 @@
 #include "drain/gap.h"
 #include "format/encoder.h"
 
-void d9__gap_wrote(struct d9__gap *bridge, const struct d9__entry_state *exit, uint32_t tid,
+void d9__gap_wrote(struct d9__gap *gaps, const struct d9__entry_state *exit, uint32_t tid,
 		      uint64_t last_ns)
 {
 	struct d9__gap_worker *worker;
 
 	if (exit->worker >= D9__BRIDGE_WORKERS || exit->state == D9__WORKER_UNKNOWN)
 		return;
-	worker = &bridge->worker[exit->worker];
+	worker = &gaps->worker[exit->worker];
 	worker->state = exit->state;
 	worker->task = exit->task;
 	if (tid)
@@ -33,7 +33,7 @@ static void take_park(struct d9__gap_worker *worker, const struct d9__wire_frame
 	worker->state = unpark ? D9__WORKER_RUNNING : D9__WORKER_PARKED;
 }
 
-void d9__gap_wrote_event(struct d9__gap *bridge, const struct d9__wire_frame *frame)
+void d9__gap_wrote_event(struct d9__gap *gaps, const struct d9__wire_frame *frame)
 {
 	struct d9__gap_worker *worker;
 	const uint8_t *p = frame->values;
@@ -44,7 +44,7 @@ void d9__gap_wrote_event(struct d9__gap *bridge, const struct d9__wire_frame *fr
 	id = d9__walk_varint(&p);
 	if (id >= D9__BRIDGE_WORKERS)
 		return;
-	worker = &bridge->worker[id];
+	worker = &gaps->worker[id];
 	if (frame->ns > worker->last_ns)
 		worker->last_ns = frame->ns;
 	if (frame->type_id == D9__EVENT_POLL_START) {
@@ -95,7 +95,7 @@ static void put_park(struct d9__builder *out, uint16_t type, uint32_t worker, ui
 	d9__builder_end(out, d9__wire_put_u32(p, tid));
 }
 
-void d9__gap_close(struct d9__gap *bridge, const struct d9__entry_state *entry,
+void d9__gap_close(struct d9__gap *gaps, const struct d9__entry_state *entry,
 		    const struct d9__gap_edge *gap, struct d9__builder *out)
 {
 	struct d9__gap_worker *worker;
@@ -104,7 +104,7 @@ void d9__gap_close(struct d9__gap *bridge, const struct d9__entry_state *entry,
 
 	if (entry->worker >= D9__BRIDGE_WORKERS || entry->state == D9__WORKER_UNKNOWN)
 		return;
-	worker = &bridge->worker[entry->worker];
+	worker = &gaps->worker[entry->worker];
 	if (worker->state == D9__WORKER_UNKNOWN)
 		return;
 	from_ns = worker->last_ns;

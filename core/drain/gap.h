@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bridge: keeps polls and parks of each worker alternating in the file where events were lost, by
+ * Gap: keeps polls and parks of each worker alternating in the file where events were lost, by
  * writing the missing ends and beginnings at the edges of the gap.
  */
 
@@ -38,16 +38,16 @@ struct d9__gap_edge {
 };
 
 /* A whole chunk was written: it ends in |exit| at |last_ns|.  |tid| may be 0: not known. */
-void d9__gap_wrote(struct d9__gap *bridge, const struct d9__entry_state *exit, uint32_t tid,
+void d9__gap_wrote(struct d9__gap *gaps, const struct d9__entry_state *exit, uint32_t tid,
 		      uint64_t last_ns);
 
 /* An event was written; for prefixes, whose end state no header tells. */
-void d9__gap_wrote_event(struct d9__gap *bridge, const struct d9__wire_frame *frame);
+void d9__gap_wrote_event(struct d9__gap *gaps, const struct d9__wire_frame *frame);
 
 /*
  * Add to |out| what leads from the state in which the file leaves the worker to |entry|, where the
  * events behind the gap begin.  An open poll ends at the gap's beginning even if the same task is
  * polled behind it: nobody knows what happened between.
  */
-void d9__gap_close(struct d9__gap *bridge, const struct d9__entry_state *entry,
+void d9__gap_close(struct d9__gap *gaps, const struct d9__entry_state *entry,
 		    const struct d9__gap_edge *gap, struct d9__builder *out);

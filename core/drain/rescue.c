@@ -29,7 +29,7 @@
 
 #define GROUP 16
 
-/* Schema and annotations frames, borrowed from the lead; NULL: not defined there. */
+/* Schema and annotations frames, borrowed from the description; NULL: not defined there. */
 struct type {
 	const uint8_t *frames;
 	uint32_t len;
@@ -49,8 +49,8 @@ struct rescue {
 	uint64_t shipped_next; /* shipped_next.h */
 	bool active;                           /* it is not sealed */
 	/* What a segment begins with. */
-	uint8_t *lead;
-	uint32_t lead_len;
+	uint8_t *description;
+	uint32_t description_len;
 	const uint8_t *pairs; /* of its metadata, after the count */
 	uint32_t pairs_len, n_pairs;
 	uint64_t first_ns;
@@ -97,7 +97,7 @@ static void find_type(struct rescue *r, const struct d9__wire_frame *frame)
 }
 
 /* The first metadata, and every type of the program. */
-static bool look_at_lead(void *arg, const struct d9__wire_frame *frame)
+static bool look_at_description(void *arg, const struct d9__wire_frame *frame)
 {
 	struct rescue *r = arg;
 	uint32_t len;
@@ -115,14 +115,14 @@ static bool look_at_lead(void *arg, const struct d9__wire_frame *frame)
 	return true;
 }
 
-static void take_lead(struct rescue *r)
+static void take_description(struct rescue *r)
 {
 	if (!r->ring)
 		return;
-	r->lead = d9__dead_ring_lead(r->ring, &r->lead_len);
-	if (r->lead && d9__walk(r->walker, r->lead, r->lead_len, look_at_lead, r) < 0) {
-		d9__free(r->lead);
-		r->lead = NULL;
+	r->description = d9__dead_ring_description(r->ring, &r->description_len);
+	if (r->description && d9__walk(r->walker, r->description, r->description_len, look_at_description, r) < 0) {
+		d9__free(r->description);
+		r->description = NULL;
 		r->pairs = NULL;
 		r->pairs_len = r->n_pairs = 0;
 		memset(r->types, 0, (D9__TYPES_MAX - D9__EVENT_PROGRAM) * sizeof(*r->types));
@@ -188,7 +188,7 @@ static void put_clock(struct rescue *r, struct d9__builder *out)
 static int lead_in(struct d9__writer *w, const char *complete, uint64_t now_ns)
 {
 	struct rescue *r = w->lead_arg;
-	struct d9__builder lead = { .data = r->lead, .len = r->lead_len,
+	struct d9__builder description = { .data = r->description, .len = r->description_len,
 				    .first_ns = r->first_ns, .last_ns = r->first_ns, .events = 1 };
 	int err;
 
@@ -199,8 +199,8 @@ static int lead_in(struct d9__writer *w, const char *complete, uint64_t now_ns)
 	if (!complete)
 		put_clock(r, &w->note);
 	err = d9__writer_lead(w, &w->note, now_ns);
-	if (!err && !complete && r->lead)
-		err = d9__writer_lead(w, &lead, now_ns);
+	if (!err && !complete && r->description)
+		err = d9__writer_lead(w, &description, now_ns);
 	return err;
 }
 
@@ -365,7 +365,7 @@ static int write_batches(struct rescue *r, uint64_t now_ns)
 	return err;
 }
 
-/* Ours are known; those of the program have to stand in its lead, and there is room for a few in a batch. */
+/* Ours are known; those of the program have to stand in its description, and there is room for a few in a batch. */
 static bool define_type(const struct rescue *r, struct d9__builder *to, uint32_t type_id)
 {
 	const struct type *type;
@@ -586,7 +586,7 @@ static int load_ring(struct rescue *r)
 	if (r->first_ns < r->tail.last_ns)
 		r->first_ns = r->tail.last_ns;
 	if (!err)
-		take_lead(r);
+		take_description(r);
 	return err ? fail(r, "read the ring", err) : 0;
 }
 
@@ -664,7 +664,7 @@ static void release(struct rescue *r)
 	d9__builder_release(&r->probe);
 	d9__free(r->drain);
 	d9__free(r->walker);
-	d9__free(r->lead);
+	d9__free(r->description);
 	d9__free(r->types);
 	d9__free(r);
 }

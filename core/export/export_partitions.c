@@ -100,7 +100,7 @@ static char *key_part(const char *key, const char *name)
 static void take_place(struct partition *partition)
 {
 	const struct d9__analysis *a = &partition->analysis;
-	struct d9__segment_place *place = &partition->segment.place;
+	struct d9__fleet_place *place = &partition->segment.place;
 	const char *key = partition->options->key, *slash = strrchr(a->segments[0].path, '/');
 	const char *host = d9__metadata_value(&a->metadata, "host"), *boot_id = d9__metadata_value(&a->metadata, "boot_id");
 

@@ -393,7 +393,7 @@ static void put_head(struct pprof *p)
 /* What is missing: `go tool pprof -comments` shows it. */
 static void put_comments(struct pprof *p)
 {
-	const struct d9__losses *losses = &p->profile->analysis.losses;
+	const struct d9__trace_losses *losses = &p->profile->analysis.losses;
 	char line[128];
 
 	for (size_t i = 0; i < losses->n; i++) {

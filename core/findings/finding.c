@@ -79,7 +79,7 @@ void d9__finding_set_name(struct d9__findings *findings, struct d9__finding *fin
 		findings->err = -ENOMEM;
 }
 
-struct d9__name d9__finding_name(const struct d9__callback *callback)
+struct d9__shown_name d9__finding_name(const struct d9__callback *callback)
 {
 	const char *text = "nothing";
 	size_t len = strlen(text);
@@ -90,13 +90,13 @@ struct d9__name d9__finding_name(const struct d9__callback *callback)
 	} else if (callback) {
 		text = d9__callback_name(callback, &len);
 	}
-	return (struct d9__name){ text, d9__precision(len) };
+	return (struct d9__shown_name){ text, d9__precision(len) };
 }
 
 void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,
 			      const struct d9__callback *callback)
 {
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 
 	if (!finding)
 		return;

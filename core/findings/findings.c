@@ -66,7 +66,7 @@ static int compare(const void *left, const void *right)
 /* Whether calls of both are calls of the same function. */
 static bool is_same(const struct d9__callback *a, const struct d9__callback *b)
 {
-	struct d9__name left = d9__finding_name(a), right = d9__finding_name(b);
+	struct d9__shown_name left = d9__finding_name(a), right = d9__finding_name(b);
 
 	return a == b || (left.len == right.len && !memcmp(left.text, right.text, (size_t)left.len));
 }

@@ -133,11 +133,11 @@ void d9__finding_set_name(struct d9__findings *findings, struct d9__finding *fin
 			  const char *name, size_t len);
 
 /* printf(3) arguments for the name of |callback|; NULL is "nothing". */
-struct d9__name {
+struct d9__shown_name {
 	const char *text;
 	int len;
 };
-struct d9__name d9__finding_name(const struct d9__callback *callback);
+struct d9__shown_name d9__finding_name(const struct d9__callback *callback);
 
 /* |finding| is about |callback|: its name, its source. */
 void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,

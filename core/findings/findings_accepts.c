@@ -19,7 +19,7 @@ static const char *const advice =
 static void tell(struct d9__findings *findings, const struct d9__accept_queue *queue)
 {
 	const struct d9__callback *callback = queue->worst.held_ns >= HELD_NS ? queue->worst.callback : NULL;
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	const char *full = queue->full ? ", and its queue was full" : "";
 	struct d9__evidence at = { .at_ns = queue->worst.ns,
 				   .duration_ns = callback ? queue->worst.held_ns : 0,

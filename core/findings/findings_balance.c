@@ -64,7 +64,7 @@ void d9__check_idle_workers(struct d9__findings *findings)
 	const struct d9__worker *busiest = busiest_of(a);
 	const struct d9__callback *most;
 	struct d9__finding *finding;
-	struct d9__name name;
+	struct d9__shown_name name;
 	size_t idle = 0;
 
 	if (!busiest || busiest->polls < CALLS || busiest->active_ns + busiest->parked_ns < LENGTH_NS ||

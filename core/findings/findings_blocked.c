@@ -25,7 +25,7 @@ void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_s
 	if (where[0])
 		snprintf(in, sizeof(in), " in %s", where);
 	if (held->holder) {
-		struct d9__name name = d9__finding_name(held->holder);
+		struct d9__shown_name name = d9__finding_name(held->holder);
 
 		snprintf(by, sizeof(by), "%.*s of ", name.len < 64 ? name.len : 64, name.text);
 	}

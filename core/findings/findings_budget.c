@@ -53,7 +53,7 @@ static void describe_cause(const struct d9__findings *findings, const struct d9_
 			   char *buf, size_t size)
 {
 	const struct d9__little_cause *cause = &little->causes[which];
-	struct d9__name name = d9__finding_name(cause->callback);
+	struct d9__shown_name name = d9__finding_name(cause->callback);
 	const char *often = cause->tasks > 1 ? " most often" : "";
 	char sender[256];
 

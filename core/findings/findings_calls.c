@@ -117,7 +117,7 @@ static void describe_victims(const struct d9__stall *stall, char *buf, size_t si
 				d9__units_count(stall->waited).text);
 	for (size_t i = 0; i < stall->n_victims && i < EXAMPLES && used < size; i++) {
 		const struct d9__victim *victim = &stall->victims[i];
-		struct d9__name name = d9__finding_name(victim->callback);
+		struct d9__shown_name name = d9__finding_name(victim->callback);
 
 		used += (size_t)snprintf(buf + used, size - used, "%s %.*s %s%s", i ? "," : "",
 					 name.len, name.text, d9__units_ns(victim->delay_ns).text,
@@ -130,7 +130,7 @@ static void describe_victims(const struct d9__stall *stall, char *buf, size_t si
 /* " (inside readcb)", " (longest span inside: parse 40 ms)", ... */
 static void describe_place(const struct d9__stall *stall, char *buf, size_t size)
 {
-	struct d9__name outer = d9__finding_name(stall->callback);
+	struct d9__shown_name outer = d9__finding_name(stall->callback);
 
 	buf[0] = '\0';
 	if (stall->culprit != stall->callback)
@@ -384,7 +384,7 @@ static const char *sleep_advice(bool pages)
 static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *most = most_blocked(findings, callback);
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	const char *asleep = callback->n_asleep ? callback->asleep[0].place : "", *in = asleep, *remedy;
 	char behind[160], rhythm[128], caller[160], place[640] = "for something";
@@ -479,7 +479,7 @@ static void timer_overrun(struct d9__findings *findings, const struct d9__callba
 	uint64_t takes_ns = usual_ns(callback), own_ns = callback->durations.sum - callback->taken_ns;
 	bool known = is_period_known(a, callback, takes_ns);
 	uint64_t runs = callback->lateness.count, lasted_ns = a->loop_last_ns - a->loop_first_ns;
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char period[160] = "";
 
@@ -538,7 +538,7 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 {
 	const struct d9__stall *worst = callback->stalls[0].stall;
 	uint64_t limit = limit_of(findings, worst), calls, told_ns;
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char behind[160], taken[160], rhythm[128], caller[160];
 	bool preempted, waited, starts;
@@ -603,7 +603,7 @@ void d9__check_running_at_end(struct d9__findings *findings)
 		const struct d9__worker *worker = a->timeline.items[i];
 		const struct d9__piece *piece = &worker->piece;
 		struct d9__finding *finding;
-		struct d9__name name;
+		struct d9__shown_name name;
 		uint64_t ns;
 
 		if (!piece->open || a->last_ns < piece->start_ns + RUNNING_NS)

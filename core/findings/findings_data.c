@@ -85,7 +85,7 @@ static void put_reason(const struct d9__analysis *a, char *buf, size_t size)
 /* The recorder paused for so long that its ring could not hold all. */
 static void add_unwritten(struct d9__findings *findings, struct d9__finding *finding)
 {
-	const struct d9__losses *losses = &findings->analysis->losses;
+	const struct d9__trace_losses *losses = &findings->analysis->losses;
 	char reason[128];
 
 	put_reason(findings->analysis, reason, sizeof(reason));
@@ -100,7 +100,7 @@ static void add_unwritten(struct d9__findings *findings, struct d9__finding *fin
 	}
 }
 
-static void add_loss(struct d9__findings *findings, struct d9__finding *finding, const struct d9__loss *loss)
+static void add_loss(struct d9__findings *findings, struct d9__finding *finding, const struct d9__trace_loss *loss)
 {
 	struct d9__evidence evidence = { .at_ns = loss->from_ns };
 
@@ -127,7 +127,7 @@ static void put_unwritten(const struct d9__analysis *a, char *buf, size_t size)
 
 static void check_losses(struct d9__findings *findings)
 {
-	const struct d9__losses *losses = &findings->analysis->losses;
+	const struct d9__trace_losses *losses = &findings->analysis->losses;
 	uint64_t all = findings->analysis->events + losses->events;
 	double share = all ? (double)losses->events / (double)all : 0;
 	struct d9__finding *finding;
@@ -266,7 +266,7 @@ static void check_evicted_dumps(struct d9__findings *findings)
 
 static void check_dropped_samples(struct d9__findings *findings)
 {
-	const struct d9__losses *losses = &findings->analysis->losses;
+	const struct d9__trace_losses *losses = &findings->analysis->losses;
 	uint64_t evicted = findings->analysis->heap.evicted;
 
 	if (losses->dropped_allocs || losses->dropped_frees)

@@ -28,7 +28,7 @@ static const struct d9__callback *leaking(const struct d9__findings *findings)
 static void describe_calls(const struct d9__callback *with, uint64_t calls, uint64_t grown, enum d9__held what,
 			   char *buf, size_t size)
 {
-	struct d9__name name = d9__finding_name(with);
+	struct d9__shown_name name = d9__finding_name(with);
 
 	buf[0] = '\0';
 	if (!with || calls == 0)

@@ -49,8 +49,8 @@ static void helper_queue(struct d9__findings *findings, const struct d9__callbac
 	const struct d9__helper_run *longest = &helper->longest;
 	const struct d9__stall *stall = handed_over_by(findings, longest);
 	struct d9__finding *finding;
-	struct d9__name name = d9__finding_name(callback), by = d9__finding_name(longest->by);
-	struct d9__name slow = d9__finding_name(helper->slowest.by);
+	struct d9__shown_name name = d9__finding_name(callback), by = d9__finding_name(longest->by);
+	struct d9__shown_name slow = d9__finding_name(helper->slowest.by);
 	/* GIO runs every GTask by a function of its own: who handed it over says more. */
 	bool is_gio = longest->by && d9__module_is_loop(callback->location, strlen(callback->location));
 

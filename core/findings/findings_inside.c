@@ -162,7 +162,7 @@ static void page_faults(struct d9__findings *findings, const struct d9__callback
 {
 	uint64_t each = callback->inside.faults / callback->inside.calls;
 	uint64_t ns = callback->inside.own_ns / callback->inside.calls;
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(

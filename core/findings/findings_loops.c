@@ -86,7 +86,7 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 	const struct d9__spell *spell = callback->spells[D9__SPELL_SPIN].worst;
 	struct d9__finding *finding;
 	char source[160];
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
 	describe_source(spell, source, sizeof(source));
@@ -113,7 +113,7 @@ static void accept_storm(struct d9__findings *findings, const struct d9__callbac
 	const struct d9__spell *spell = callback->spells[D9__SPELL_SPIN].worst;
 	struct d9__finding *finding;
 	char source[160];
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
 	describe_source(spell, source, sizeof(source));
@@ -205,7 +205,7 @@ static void wake_storm(struct d9__findings *findings, const struct d9__callback 
 	const struct d9__spell *spell = callback->spells[D9__SPELL_STORM].worst;
 	struct d9__finding *finding;
 	char sender[256];
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
 	d9__finding_waker(findings, spell->waker, spell->waker_worker, sender, sizeof(sender));
@@ -305,7 +305,7 @@ static void idle_wakes(struct d9__findings *findings, const struct d9__callback 
 	const struct d9__spell *spell = callback->spells[D9__SPELL_IDLE].worst;
 	uint64_t rate = d9__finding_rate(spell->calls, spell->ns);
 	struct d9__finding *finding;
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
 	finding = d9__finding_add(

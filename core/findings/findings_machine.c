@@ -187,7 +187,7 @@ static void add_counters(struct d9__findings *findings, struct d9__finding *find
 
 static void add_shortage(struct d9__findings *findings, struct d9__finding *finding, const struct shortage *s)
 {
-	struct d9__name name = d9__finding_name(s->most_taken);
+	struct d9__shown_name name = d9__finding_name(s->most_taken);
 
 	if (s->max_ns >= D9__MS(1))
 		d9__finding_add_evidence(findings, finding,

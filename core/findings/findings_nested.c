@@ -126,7 +126,7 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 	const struct d9__stall *stall = longest_nested(callback);
 	bool polled = stall && is_polled(stall);
 	uint64_t open_ns = callback->nested.longest_ns, own_ns = callback->nested.longest_own_ns;
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char deep[64] = "", what[256];
 

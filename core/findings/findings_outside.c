@@ -29,7 +29,7 @@ static void source_time(struct d9__findings *findings, const struct d9__callback
 	char where[300];
 	uint64_t length_ns = length_of(findings->analysis);
 	bool large = 2 * outside->ns > length_ns || outside->max_ns > D9__MS(50);
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 
 	if (outside->function)

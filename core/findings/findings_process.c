@@ -52,7 +52,7 @@ void d9__check_blocking(struct d9__findings *findings)
 	const char *about = share < 1 ? "about " : "";
 	char measured[160] = "";
 	struct d9__finding *finding;
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	if (!top || !untold || top->off <= 5)
 		return;
@@ -134,10 +134,10 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 	/* Where the library makes them itself, the program's callback in which it does says more. */
 	bool by_library = !site || d9__module_is_loop(site, strlen(site));
 	const struct d9__callback *maker = by_library ? callback->maker : NULL;
-	struct d9__name made_by = d9__finding_name(maker);
+	struct d9__shown_name made_by = d9__finding_name(maker);
 	char never[160] = "";
 	struct d9__finding *finding;
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
 	if (idle)

@@ -27,7 +27,7 @@ static void long_round(struct d9__findings *findings, const struct d9__worker *w
 	const struct d9__callback *callback = between->one ? between->one : between->most;
 	uint64_t ns = between->one ? between->one_ns : between->most_ns;
 	struct d9__finding *finding;
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
 	finding = d9__finding_add(

@@ -37,7 +37,7 @@ static enum d9__severity cold_severity(const struct d9__analysis *a, const struc
 static void cold_start(struct d9__findings *findings, const struct d9__callback *callback,
 		       const struct d9__cold *cold)
 {
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char when[160] = "in its first call";
 	bool starved;
@@ -94,7 +94,7 @@ static void growing_calls(struct d9__findings *findings, const struct d9__callba
 {
 	/* From the middle of the first eighth to that of the last. */
 	uint64_t each_ns = (growth->to_ns - growth->from_ns) * 8 / (7 * growth->calls);
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(
@@ -176,7 +176,7 @@ static void describe_callbacks(const struct d9__rhythm *rhythm, char *buf, size_
 
 	buf[0] = '\0';
 	for (size_t i = 0; i < rhythm->n_callbacks && used < size; i++) {
-		struct d9__name name = d9__finding_name(rhythm->callbacks[i]);
+		struct d9__shown_name name = d9__finding_name(rhythm->callbacks[i]);
 
 		used += (size_t)snprintf(buf + used, size - used, "%s%.*s (%s)", i ? ", " : "", name.len,
 					 name.text, d9__units_ns(rhythm->callback_ns[i]).text);

@@ -63,7 +63,7 @@ static void stuck(struct d9__findings *findings, const struct d9__worker *worker
 	const struct d9__sign *sign = &worker->sign;
 	const struct d9__callback *outer = worker->piece.task->callback;
 	const struct d9__callback *callback = sign->inner ? sign->inner : outer;
-	struct d9__name name = d9__finding_name(callback), outer_name = d9__finding_name(outer);
+	struct d9__shown_name name = d9__finding_name(callback), outer_name = d9__finding_name(outer);
 	uint64_t ns = sign->ns - sign->since_ns;
 	struct d9__finding *finding;
 	char where[D9__WHEREABOUTS_LEN], inside[160] = "";
@@ -104,7 +104,7 @@ static void stands(struct d9__findings *findings, const struct d9__worker *worke
 	char where[D9__WHEREABOUTS_LEN], in[160] = "";
 
 	if (sign->inner) {
-		struct d9__name name = d9__finding_name(sign->inner);
+		struct d9__shown_name name = d9__finding_name(sign->inner);
 
 		snprintf(in, sizeof(in), " in %.*s", name.len, name.text);
 	}

@@ -32,7 +32,7 @@ static enum d9__severity stale_severity(const struct d9__stale_timers *stale)
 /* "handle_request had run for 8.9 ms", "12 calls had run for 9.9 ms, 11 of them x (9 ms)" */
 static void describe_lag(const struct d9__between *between, char *buf, size_t size)
 {
-	struct d9__name most = d9__finding_name(between->most);
+	struct d9__shown_name most = d9__finding_name(between->most);
 
 	if (between->calls == between->most_calls && between->calls == 1)
 		snprintf(buf, size, "%.*s had run for %s", most.len, most.text,
@@ -48,8 +48,8 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 {
 	const struct d9__stale_timers *stale = armer->stale;
 	struct d9__finding *finding;
-	struct d9__name name = d9__finding_name(armer);
-	struct d9__name timer = d9__finding_name(stale->timer);
+	struct d9__shown_name name = d9__finding_name(armer);
+	struct d9__shown_name timer = d9__finding_name(stale->timer);
 	char lag[512];
 
 	describe_lag(&stale->between, lag, sizeof(lag));

@@ -36,7 +36,7 @@ static struct d9__units calls_text(const struct d9__between *between)
 /* "200 calls ran meanwhile for 48 ms, most in x (180 calls, 40 ms)" */
 static void describe_between(const struct d9__between *between, char *buf, size_t size)
 {
-	struct d9__name longest = d9__finding_name(between->longest), most = d9__finding_name(between->most);
+	struct d9__shown_name longest = d9__finding_name(between->longest), most = d9__finding_name(between->most);
 
 	if (between->calls == 0)
 		snprintf(buf, size, "no callback ran on its worker meanwhile");
@@ -60,7 +60,7 @@ static void add_delay(struct d9__findings *findings, struct d9__finding *finding
 					 .worker = delay->worker,
 					 .task = delay->task,
 					 .callback = delay->callback };
-	struct d9__name name = d9__finding_name(delay->callback);
+	struct d9__shown_name name = d9__finding_name(delay->callback);
 	char between[512] = "", taken[160];
 
 	if (delay->between.known)
@@ -118,7 +118,7 @@ void d9__check_backlog(struct d9__findings *findings)
 	const struct d9__delay *worst = worst_backlog(findings->analysis, &starts);
 	uint64_t own_ns = worst ? own_rank_ns(findings->analysis, worst) : 0;
 	struct d9__finding *finding;
-	struct d9__name name, most;
+	struct d9__shown_name name, most;
 	char taken[96];
 
 	if (own_ns < D9__MS(10))
@@ -190,7 +190,7 @@ void d9__check_unfair(struct d9__findings *findings)
 	const struct d9__delay *timer = latest_unfair(latency);
 	const struct d9__traced_task *task;
 	struct d9__finding *finding;
-	struct d9__name name, one;
+	struct d9__shown_name name, one;
 	char descriptor[48] = "";
 	bool more;
 
@@ -231,7 +231,7 @@ void d9__check_unfair(struct d9__findings *findings)
 /* " because x ran for 23 ms", if that took most of |ns|. */
 static void describe_cause(const struct d9__between *between, uint64_t ns, char *buf, size_t size)
 {
-	struct d9__name longest = d9__finding_name(between->longest), most = d9__finding_name(between->most);
+	struct d9__shown_name longest = d9__finding_name(between->longest), most = d9__finding_name(between->most);
 
 	buf[0] = '\0';
 	if (2 * between->longest_ns >= ns)
@@ -314,7 +314,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 	const struct d9__delay *worst = untold ? untold : latest_own(findings->analysis);
 	const struct d9__callback *culprit = NULL;
 	struct d9__finding *finding;
-	struct d9__name name;
+	struct d9__shown_name name;
 	bool held = worst != &latency->latest[0], own;
 	char because[256] = "", taken[160];
 
@@ -399,7 +399,7 @@ void d9__check_wake_delay(struct d9__findings *findings)
 	const struct d9__latency *latency = &findings->analysis->latency;
 	const struct d9__delay *worst = &latency->worst_woken[0];
 	struct d9__finding *finding;
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	if (latency->woken_over_5ms == 0)
 		return;

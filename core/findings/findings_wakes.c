@@ -16,7 +16,7 @@ void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint
 		       char *buf, size_t size)
 {
 	const struct d9__traced_task *task = d9__table_find(&findings->analysis->tasks.table, waker);
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	if (waker && task && task->callback) {
 		name = d9__finding_name(task->callback);
@@ -33,7 +33,7 @@ static void lost_wake(struct d9__findings *findings, const struct d9__callback *
 	const struct d9__lost_wakes *lost = callback->lost;
 	struct d9__finding *finding;
 	char sender[256];
-	struct d9__name name;
+	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
 	d9__finding_waker(findings, lost->waker, lost->waker_worker, sender, sizeof(sender));

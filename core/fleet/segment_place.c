@@ -39,7 +39,7 @@ static void part_of(const char *text, size_t max, char out[D9__OBJECT_PART + 1])
 	out[max] = '\0';
 }
 
-int d9__segment_place_path(const struct d9__segment_place *place, const char *table, char *out, size_t size)
+int d9__segment_place_path(const struct d9__fleet_place *place, const char *table, char *out, size_t size)
 {
 	char service[D9__OBJECT_PART + 1], host[D9__OBJECT_PART + 1], boot[D9__OBJECT_PART + 1], index[D9__OBJECT_PART + 1];
 	char date[16], minute[8];

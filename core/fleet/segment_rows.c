@@ -27,7 +27,7 @@ static uint32_t minute_of(const struct d9__segment_rows *rows, uint64_t ns)
 
 /* ---- rows ---- */
 
-static int make_room(struct d9__rows *rows)
+static int make_room(struct d9__row_list *rows)
 {
 	size_t max = rows->max ? 2 * rows->max : 64;
 	void *bigger;
@@ -43,7 +43,7 @@ static int make_room(struct d9__rows *rows)
 }
 
 /* A new row, all zero; NULL: the budget does not allow it, which is counted, or there is no memory. */
-static void *add_row(struct d9__segment_rows *all, struct d9__rows *rows)
+static void *add_row(struct d9__segment_rows *all, struct d9__row_list *rows)
 {
 	if (all->err || !d9__budget_take(D9__KEPT_ROWS, rows->size + 4 * sizeof(struct d9__table_entry)))
 		return NULL;
@@ -55,7 +55,7 @@ static void *add_row(struct d9__segment_rows *all, struct d9__rows *rows)
 }
 
 /* The row of |key|, made at its first sight: then |*is_new|.  NULL as of add_row(). */
-static void *row_of(struct d9__segment_rows *all, struct d9__rows *rows, const struct row_key *key, bool *is_new)
+static void *row_of(struct d9__segment_rows *all, struct d9__row_list *rows, const struct row_key *key, bool *is_new)
 {
 	uint64_t hash = d9__hash_bytes(d9__hash_secret(), key, sizeof(*key));
 	uintptr_t place = (uintptr_t)d9__table_find(&rows->places, hash);
@@ -347,7 +347,7 @@ static int compare_slow(const void *left, const void *right)
 	return (a->callback->number > b->callback->number) - (a->callback->number < b->callback->number);
 }
 
-static void sort(struct d9__rows *rows, int (*compare)(const void *, const void *))
+static void sort(struct d9__row_list *rows, int (*compare)(const void *, const void *))
 {
 	if (rows->n)
 		qsort(rows->items, rows->n, rows->size, compare);
@@ -356,7 +356,7 @@ static void sort(struct d9__rows *rows, int (*compare)(const void *, const void 
 }
 
 /* The first of the sorted rows of |minute|; if it has none, the first of all. */
-static struct d9__calls_row *first_of(const struct d9__rows *calls, uint32_t minute)
+static struct d9__calls_row *first_of(const struct d9__row_list *calls, uint32_t minute)
 {
 	struct d9__calls_row *items = calls->items;
 	size_t low = 0, high = calls->n;
@@ -394,7 +394,7 @@ int d9__segment_rows_finish(struct d9__segment_rows *rows)
 	return rows->err;
 }
 
-static void release(struct d9__rows *rows)
+static void release(struct d9__row_list *rows)
 {
 	free(rows->items);
 	d9__table_release(&rows->places);

@@ -53,7 +53,7 @@ struct d9__lost_row {
 };
 
 /* Rows of one size, in order of their first sight. */
-struct d9__rows {
+struct d9__row_list {
 	void *items;
 	size_t n, max, size;
 	struct d9__table places; /* of each, + 1, by what makes it another row */
@@ -63,7 +63,7 @@ struct d9__segment_rows {
 	struct d9__analysis *analysis; /* borrowed */
 	uint64_t to_wall_ns;	       /* from the recorded process's clock, modulo 2^64 */
 	uint64_t slow_ns;
-	struct d9__rows calls, loops, samples, lost, slow;
+	struct d9__row_list calls, loops, samples, lost, slow;
 	struct d9__texts stacks;  /* of addresses, the innermost first */
 	struct d9__texts threads; /* names */
 	uint64_t *stack_ns;	  /* of each stack: when it was met first */

@@ -112,7 +112,7 @@ static int compare_samples(const void *left, const void *right)
 }
 
 /* |of|: by the number of a stack in the rows, its place among the named ones. */
-static void merge_samples(struct d9__rows *samples, const uint32_t *of)
+static void merge_samples(struct d9__row_list *samples, const uint32_t *of)
 {
 	struct d9__sample_row *items = samples->items;
 	size_t n = 0;

@@ -10,7 +10,7 @@
 
 /* All about a segment. */
 struct d9__segment_contents {
-	struct d9__segment_place place;
+	struct d9__fleet_place place;
 	struct d9__segment_rows rows;
 	struct d9__segment_stacks stacks;
 };

@@ -87,7 +87,7 @@ static bool next_note(struct d9__cursor *cursor, struct note *note)
 /* Where the pieces of a schema under construction go: one block holds them all. */
 struct layout {
 	struct d9__field_definition *fields;
-	struct d9__annotation *annotations;
+	struct d9__annotation_definition *annotations;
 	struct d9__step *steps;
 	uint8_t *bytes; /* texts, then the identity */
 };
@@ -145,7 +145,7 @@ static void fill_fields(struct d9_schema *schema, struct layout *to)
 /* By field, and as they came: their texts lie in that order. */
 static int compare_annotations(const void *left, const void *right)
 {
-	const struct d9__annotation *a = left, *b = right;
+	const struct d9__annotation_definition *a = left, *b = right;
 
 	if (a->field != b->field)
 		return a->field < b->field ? -1 : 1;
@@ -159,7 +159,7 @@ static void fill_annotations(struct d9_schema *schema, struct layout *to)
 
 	schema->annotations = to->annotations;
 	for (uint32_t i = 0; i < schema->n_annotations && next_note(&in, &note); i++)
-		to->annotations[i] = (struct d9__annotation) {
+		to->annotations[i] = (struct d9__annotation_definition) {
 			.key = keep_text(to, note.key, note.key_len),
 			.value = keep_text(to, note.value, note.value_len),
 			.field = note.field,
@@ -243,7 +243,7 @@ static struct d9_schema *build(const uint8_t *definition, size_t len, const uint
 		return NULL;
 	}
 	to.fields = (struct d9__field_definition *)(schema + 1);
-	to.annotations = (struct d9__annotation *)(to.fields + n_fields);
+	to.annotations = (struct d9__annotation_definition *)(to.fields + n_fields);
 	to.steps = (struct d9__step *)(to.annotations + n_notes);
 	to.bytes = (uint8_t *)(to.steps + n_fields);
 	schema->n_fields = n_fields;
@@ -381,7 +381,7 @@ void d9__definitions_release(struct d9__definitions *set)
 
 const char *d9__definition_annotation(const struct d9_schema *schema, size_t i, const char *key)
 {
-	const struct d9__annotation *all = schema->annotations;
+	const struct d9__annotation_definition *all = schema->annotations;
 	size_t low = 0, high = schema->n_annotations;
 	const char *value = NULL;
 

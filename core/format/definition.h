@@ -30,7 +30,7 @@ struct d9__field_definition {
 	uint8_t optional;
 };
 
-struct d9__annotation {
+struct d9__annotation_definition {
 	const char *key, *value; /* terminated */
 	uint32_t field;          /* < n_fields */
 };
@@ -44,7 +44,7 @@ struct d9_schema {
 	uint32_t n_fields, n_annotations, n_steps;
 	const char *name;
 	const struct d9__field_definition *fields;
-	const struct d9__annotation *annotations; /* by field, and as they came */
+	const struct d9__annotation_definition *annotations; /* by field, and as they came */
 	const struct d9__step *steps;
 	/* All steps are fixed or varint, and take at most this many bytes; 0: not so. */
 	uint32_t quick_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entered: the spans that each thread is inside of, the program's and the adapters' alike.
+ * Span stack: the spans that each thread is inside of, the program's and the adapters' alike.
  *
  * Ids, not pointers: a span that ends without being left leaves a number behind, not a dangling
  * object.  A thread's signal handlers may enter and leave spans at any moment.

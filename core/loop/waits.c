@@ -140,7 +140,7 @@ static void find_outside(struct d9__slot *slot, uintptr_t *low, uintptr_t *high)
 }
 
 /* The bounds of the stack that |place| is on; none of a coroutine's that nobody told of. */
-static inline void find_bounds(const struct d9__thread *thread, struct d9__place *place)
+static inline void find_bounds(const struct d9__thread *thread, struct d9__stack_place *place)
 {
 	uintptr_t low = 0, high = 0;
 	struct d9__slot *slot;
@@ -171,7 +171,7 @@ static uint64_t note_armed(struct d9__thread *thread, struct d9__task *task)
 static void begin_armed(struct d9__thread *thread, struct d9__task *task, const void *function, const void *caller,
 			bool stays)
 {
-	struct d9__place place = { .function = function, .caller = caller,
+	struct d9__stack_place place = { .function = function, .caller = caller,
 				   .here = (uintptr_t)__builtin_frame_address(0) };
 	bool inside = thread && thread->n_frames && d9__slot_is_real(d9__self.slot);
 	uint64_t word = stays ? STAYS : 0;

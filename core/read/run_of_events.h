@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch: the events of one batch in time order, while they are being merged. */
+/* Run of events: the events of one batch in time order, while they are being merged. */
 
 #pragma once
 

@@ -456,7 +456,7 @@ static bool tick(void)
 	d9__requests_follow(now_ns);
 	d9__ticks_run();
 	d9__last_thread_look();
-	d9__description_refresh(&self->lead, &self->note);
+	d9__description_refresh(&self->description, &self->note);
 	d9__dead_peers_next(&self->dead, &self->writer, d9__flush.trace_dir, now_ns);
 	update_state();
 	d9__writer_publish(&self->writer);
@@ -512,7 +512,7 @@ static void leave_unwritten(void)
 {
 	if (!self->drain.last)
 		d9__drain_give_up(&self->drain);
-	d9__description_refresh(&self->lead, &self->note);
+	d9__description_refresh(&self->description, &self->note);
 	if (self->heard)
 		d9__dead_peers_prune(); /* of one that is started again and again, not every ring is kept */
 	atomic_store_explicit(&d9__flush.unwritten, self->heard, memory_order_relaxed);
@@ -698,7 +698,7 @@ static void *flush_main(void *arg)
 	d9__modules_scan();
 	d9__system_facts_tell();
 	/* A process that is killed now is described by this; what follows takes some hundred us. */
-	d9__description_refresh(&self->lead, &self->note);
+	d9__description_refresh(&self->description, &self->note);
 	d9__open_calls_begin(&self->open);
 	d9__process_state_begin(&self->process);
 	d9__dead_peers_begin(&self->dead, wants_directory() && self->writer.collect);

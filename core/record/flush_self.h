@@ -28,7 +28,7 @@ struct d9__flush_self {
 	uint64_t lost_before, announced_ns; /* what had been lost when tasks were announced again */
 	bool stillborn; /* no directory, and who started us wants no recorder without */
 	bool dormant;   /* started disabled, and not enabled since: no directory yet */
-	struct d9__description lead;
+	struct d9__description description;
 	struct d9__dead_peers dead;
 	struct d9__pace pace;
 	struct d9__open_calls open;

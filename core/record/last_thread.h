@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeper: a program whose main() leaves by pthread_exit() ends with its last thread, on which libc then runs what
+ * Last thread: a program whose main() leaves by pthread_exit() ends with its last thread, on which libc then runs what
  * is to be run at exit.  libc counts our threads, too, and would wait for them for ever.  So when the main
  * thread leaves, this one is begun, with the program's descriptors, which the flush thread does not have: when
  * none but ours are left, it stops the recorder and is the last.  The same for a main thread that ends by the bare

@@ -45,7 +45,7 @@ void d9__json_ready(struct d9__json *json, const struct d9__analysis *a);
 void d9__json_gain(struct d9__json *json, const struct d9__finding *finding);
 
 /* Whole keys: "loss", "metadata", "trace", and all that follows "trace".  0 or -ENOMEM. */
-void d9__json_loss(struct d9__json *json, const struct d9__losses *losses);
+void d9__json_loss(struct d9__json *json, const struct d9__trace_losses *losses);
 void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata);
 /* Events by name, over |n| processes; and all that "trace" says of one.  0 or -ENOMEM. */
 int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n);

@@ -20,10 +20,10 @@ struct all {
 
 static void put_losses(struct all *all)
 {
-	struct d9__losses sum = { .n = 0 };
+	struct d9__trace_losses sum = { .n = 0 };
 
 	for (size_t i = 0; i < all->n; i++) {
-		const struct d9__losses *losses = &all->reports[i].analysis->losses;
+		const struct d9__trace_losses *losses = &all->reports[i].analysis->losses;
 
 		for (size_t j = 0; j < losses->n; j++)
 			d9__losses_add(&sum, losses->items[j].cause, strlen(losses->items[j].cause),

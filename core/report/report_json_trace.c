@@ -21,7 +21,7 @@ int d9__json_events(struct d9__json *json, const struct d9__report *reports, siz
 	return 0;
 }
 
-void d9__json_loss(struct d9__json *json, const struct d9__losses *losses)
+void d9__json_loss(struct d9__json *json, const struct d9__trace_losses *losses)
 {
 	d9__json_open(json, "loss", '{');
 	for (size_t i = 0; i < losses->n; i++)

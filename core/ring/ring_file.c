@@ -682,16 +682,16 @@ void d9__ring_adopt_fd(int fd)
 	d9__ring.fd = fd;
 }
 
-int d9__ring_set_lead(const uint8_t *batch, size_t len)
+int d9__ring_set_description(const uint8_t *batch, size_t len)
 {
-	uint64_t now = atomic_load_explicit(&d9__ring.header->lead, memory_order_relaxed);
+	uint64_t now = atomic_load_explicit(&d9__ring.header->description, memory_order_relaxed);
 	uint64_t half = now >> 32 ? 0 : 1;
 
-	if (len > D9__RING_LEAD_BYTES)
+	if (len > D9__RING_DESCRIPTION_BYTES)
 		return -E2BIG;
-	memcpy(d9__ring.base + D9__RING_LEAD_AT + half * D9__RING_LEAD_BYTES, batch, len);
+	memcpy(d9__ring.base + D9__RING_DESCRIPTION_AT + half * D9__RING_DESCRIPTION_BYTES, batch, len);
 	/* release: whoever finds the length finds the bytes */
-	atomic_store_explicit(&d9__ring.header->lead, half << 32 | len, memory_order_release);
+	atomic_store_explicit(&d9__ring.header->description, half << 32 | len, memory_order_release);
 	return 0;
 }
 

@@ -12,7 +12,7 @@
  *    60 KiB   losses of no slot in particular
  *    64 KiB   1024 slots of 128 bytes
  *   192 KiB   losses of each slot, by cause
- *   448 KiB   lead: metadata and modules, twice 32 KiB
+ *   448 KiB   description: metadata and modules, twice 32 KiB
  *   512 KiB   chunks of 64 KiB
  *
  * It outlives the process: a kill leaves every published event in it.  All integers are of the
@@ -45,8 +45,8 @@
 #define D9__RING_LOSS_AT     0xf000 /* of the process */
 #define D9__RING_SLOTS_AT    0x10000
 #define D9__RING_LOSSES_AT   0x30000 /* of the slots */
-#define D9__RING_LEAD_AT     0x70000
-#define D9__RING_LEAD_BYTES  0x8000 /* each of the two */
+#define D9__RING_DESCRIPTION_AT     0x70000
+#define D9__RING_DESCRIPTION_BYTES  0x8000 /* each of the two */
 #define D9__RING_CHUNKS_AT   0x80000
 #define D9__RING_EXTENT      0x100000 /* the ring grows by this */
 
@@ -98,7 +98,7 @@ enum d9__ring_kind {
 
 /*
  * At 0.  Up to |trace_dir| it is the same in every layout, so that everyone can tell whose ring it is.
- * Written at start, before the magic; afterwards only |chunk_count| and |lead| change,
+ * Written at start, before the magic; afterwards only |chunk_count| and |description| change,
  * |boot_id| once, if that name was taken, and |flight| when another recorder is started in it.
  */
 struct d9__ring_header {
@@ -122,7 +122,7 @@ struct d9__ring_header {
 	 * make of this ring: which half in the high half, length in the low; 0 = none yet.  Flush
 	 * thread (release).
 	 */
-	_Atomic(uint64_t) lead;
+	_Atomic(uint64_t) description;
 	uint64_t recovery; /* number + 1 of the segment that recovery makes of this ring */
 	_Atomic(uint32_t) flight; /* chunks are recycled: what is not there any more was not lost */
 	/* Where a shipper that takes its targets from rings is to send the segments; "": nobody asked for that. */
@@ -261,8 +261,8 @@ static_assert(D9__RING_FULL_AT + sizeof(struct d9__queue) <= D9__RING_NOTES_AT, 
 static_assert(D9__RING_NOTES_AT + sizeof(struct d9__notes) <= D9__RING_LOSS_AT, "the log fits");
 static_assert(sizeof(struct d9__losses) == 256, "recovery and status know this size");
 static_assert(D9__RING_LOSSES_AT + D9__SLOT_COUNT * sizeof(struct d9__losses) ==
-		      D9__RING_LEAD_AT, "losses fill their range");
-static_assert(D9__RING_LEAD_AT + 2 * D9__RING_LEAD_BYTES == D9__RING_CHUNKS_AT, "lead fits");
+		      D9__RING_DESCRIPTION_AT, "losses fill their range");
+static_assert(D9__RING_DESCRIPTION_AT + 2 * D9__RING_DESCRIPTION_BYTES == D9__RING_CHUNKS_AT, "the description fits");
 
 struct d9__ring_options {
 	enum d9__ring_kind kind;
@@ -339,7 +339,7 @@ void d9__ring_open_again(void);
  * Put |len| bytes of a batch into the place for metadata and modules.  -E2BIG if they do not fit.
  * Flush thread.
  */
-int d9__ring_set_lead(const uint8_t *batch, size_t len);
+int d9__ring_set_description(const uint8_t *batch, size_t len);
 
 /* The trace directory is open: the name that it gave this process, which the ring's file gets too.  Flush thread. */
 void d9__ring_set_boot_id(const char *boot_id);

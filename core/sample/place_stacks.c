@@ -74,7 +74,7 @@ static struct walk walk_without_tables(void)
 }
 
 #if D9__UNWIND_TABLES
-static struct walk walk_stack(const struct d9__place *place)
+static struct walk walk_stack(const struct d9__stack_place *place)
 {
 	struct d9__registers registers = { 0 };
 	struct d9__unwound unwound;
@@ -90,7 +90,7 @@ static struct walk walk_stack(const struct d9__place *place)
 	return (struct walk){ unwound.n, !unwound.truncated, false };
 }
 #else
-static struct walk walk_stack(const struct d9__place *place)
+static struct walk walk_stack(const struct d9__stack_place *place)
 {
 	(void)place;
 	return walk_without_tables();
@@ -101,7 +101,7 @@ static struct walk walk_stack(const struct d9__place *place)
  * Where the program's frames begin: behind ours, which called from hooks.  0: not found, and all are kept.  Of a walk that
  * did not come out of ours the caller alone is left.
  */
-static uint32_t first_frame(const struct d9__place *place, struct walk *walk)
+static uint32_t first_frame(const struct d9__stack_place *place, struct walk *walk)
 {
 	for (uint32_t i = 0; i < walk->n; i++)
 		if (pcs[i] == (uintptr_t)place->caller)
@@ -159,7 +159,7 @@ static uint32_t keep(struct d9__place_stack *stack)
 }
 
 /* Find where the first return addresses stand: each is the first word of its value above the one before. */
-static void find_words(const struct d9__place *place, struct d9__place_stack *stack)
+static void find_words(const struct d9__stack_place *place, struct d9__place_stack *stack)
 {
 	uintptr_t room = d9__place_room(place);
 	uint32_t n = stack->n < D9__PLACE_CHECKED + 2 ? stack->n : D9__PLACE_CHECKED + 2;
@@ -179,7 +179,7 @@ static void find_words(const struct d9__place *place, struct d9__place_stack *st
 	}
 }
 
-static uint32_t capture(const struct d9__place *place)
+static uint32_t capture(const struct d9__stack_place *place)
 {
 	struct d9__place_stack *stack = next_stack();
 	struct walk walk;
@@ -207,7 +207,7 @@ static _Atomic(uint64_t) *place_at(uint64_t hash)
 	return &d9__places[hash & (D9__PLACES - 1)];
 }
 
-static uint32_t capture_at(const struct d9__place *place, uint64_t hash)
+static uint32_t capture_at(const struct d9__stack_place *place, uint64_t hash)
 {
 	uint32_t handle;
 
@@ -222,7 +222,7 @@ static uint32_t capture_at(const struct d9__place *place, uint64_t hash)
 }
 
 /* Paths that share a place go on, from where they part, by the return address that tells them apart. */
-uint32_t d9__place_search(const struct d9__place *place, uint64_t hash, uint64_t random)
+uint32_t d9__place_search(const struct d9__stack_place *place, uint64_t hash, uint64_t random)
 {
 	const struct d9__place_stack *stack;
 	int saved = errno;

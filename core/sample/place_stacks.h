@@ -23,7 +23,7 @@
 #define D9__PLACE_FRAMES  100 /* kept of each stack, innermost first */
 #define D9__PLACE_CHECKED 8
 
-struct d9__place {
+struct d9__stack_place {
 	const void *function; /* that is being called: the innermost frame of the stack */
 	const void *caller;   /* return address of that call */
 	uintptr_t here;	      /* address in the stack, the same at each call from one place on one thread */
@@ -55,9 +55,9 @@ static inline const struct d9__place_stack *d9__place_stack_of(uint32_t handle)
 }
 
 /* The slow half: look further, and take the stack if need be.  Keeps errno. */
-uint32_t d9__place_search(const struct d9__place *place, uint64_t hash, uint64_t random);
+uint32_t d9__place_search(const struct d9__stack_place *place, uint64_t hash, uint64_t random);
 
-static inline uint64_t d9__place_hash(const struct d9__place *place)
+static inline uint64_t d9__place_hash(const struct d9__stack_place *place)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)place->caller * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -73,19 +73,19 @@ __attribute__((no_sanitize("address", "thread"), noinline, unused)) static
 #else
 static inline
 #endif
-uintptr_t d9__place_word(const struct d9__place *place, uintptr_t word)
+uintptr_t d9__place_word(const struct d9__stack_place *place, uintptr_t word)
 {
 	return ((const volatile uintptr_t *)place->here)[word];
 }
 
 /* That many words of the stack may be read. */
-static inline uintptr_t d9__place_room(const struct d9__place *place)
+static inline uintptr_t d9__place_room(const struct d9__stack_place *place)
 {
 	return place->high ? (place->high - place->here) / sizeof(uintptr_t) : 0;
 }
 
 /* How many of the return addresses of |stack|, the first ones, stand in the stack of the call |place|. */
-static inline uint32_t d9__place_agrees(const struct d9__place *place, const struct d9__place_stack *stack)
+static inline uint32_t d9__place_agrees(const struct d9__stack_place *place, const struct d9__place_stack *stack)
 {
 	uintptr_t room = d9__place_room(place);
 	uint32_t i = 0;
@@ -101,7 +101,7 @@ static inline uint32_t d9__place_agrees(const struct d9__place *place, const str
  * whether a known place is looked at again.  Never waits, allocates nothing, takes no lock of the loader's; any lock
  * may be held.
  */
-static inline uint32_t d9__place_stack(const struct d9__place *place, uint64_t random)
+static inline uint32_t d9__place_stack(const struct d9__stack_place *place, uint64_t random)
 {
 	uint64_t hash = d9__place_hash(place);
 	uint64_t word = atomic_load_explicit(&d9__places[hash & (D9__PLACES - 1)], memory_order_acquire);

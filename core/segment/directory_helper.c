@@ -18,12 +18,12 @@ socklen_t d9__directory_helper_address(const char *giver, struct sockaddr_un *ou
 	static const char prefix[] = "\0dial9-";
 	size_t n = sizeof(prefix) - 1;
 
-	if (!giver || strlen(giver) != D9__GIVER_TEXT)
+	if (!giver || strlen(giver) != D9__DIRECTORY_HELPER_TEXT)
 		return 0;
 	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	memcpy(out->sun_path, prefix, n);
-	memcpy(out->sun_path + n, giver, D9__GIVER_HALF);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + D9__GIVER_HALF);
+	memcpy(out->sun_path + n, giver, D9__DIRECTORY_HELPER_HALF);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + D9__DIRECTORY_HELPER_HALF);
 }
 
 /* Every user sees the address of one that lives, and may take it when that has ended. */
@@ -94,7 +94,7 @@ static int ask(const char *giver, const char *boot_id, int fds[2])
 
 	if (fd < 0)
 		return fd;
-	memcpy(request.secret, giver + D9__GIVER_HALF, D9__GIVER_HALF);
+	memcpy(request.secret, giver + D9__DIRECTORY_HELPER_HALF, D9__DIRECTORY_HELPER_HALF);
 	snprintf(request.boot_id, sizeof(request.boot_id), "%s", boot_id);
 	if (send(fd, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request))
 		err = -errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Giver: root's helper of `dial9 record`, which makes the directory of a process that may not make it itself,
+ * Directory helper: root's helper of `dial9 record`, which makes the directory of a process that may not make it itself,
  * because it gave up its rights or changed its root, and gives it to the user whom the kernel names as the
  * one that asks.  What is given are open descriptors, so that nothing on the way needs to let that user pass.
  *
@@ -18,13 +18,13 @@
 
 #include "segment/namespace.h"
 
-#define D9__GIVER_VARIABLE "DIAL9_GIVER"
-#define D9__GIVER_HALF     32              /* hex digits of the name, and as many of the secret */
-#define D9__GIVER_TEXT     (2 * D9__GIVER_HALF)
+#define D9__DIRECTORY_HELPER_VARIABLE "DIAL9_GIVER"
+#define D9__DIRECTORY_HELPER_HALF     32              /* hex digits of the name, and as many of the secret */
+#define D9__DIRECTORY_HELPER_TEXT     (2 * D9__DIRECTORY_HELPER_HALF)
 
 /* The one message there is; its answer is an int, 0 or -errno, with two descriptors if 0: directory, lock. */
 struct d9__directory_helper_request {
-	char secret[D9__GIVER_HALF];
+	char secret[D9__DIRECTORY_HELPER_HALF];
 	char boot_id[D9__BOOT_ID_MAX];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Living: the writer begins each segment but the first with the tasks and spans that live, so that
+ * Living tasks: the writer begins each segment but the first with the tasks and spans that live, so that
  * it can be read alone.  It lists them when the segment before ends: events of the new segment tell
  * what begins or ends later.
  * Flush thread only, unless a function says otherwise.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callbacks: the thread on which the program's own functions run, with the program's descriptors.
+ * User callbacks: the thread on which the program's own functions run, with the program's descriptors.
  * It exists only if the program registered any.
  */
 

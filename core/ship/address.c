@@ -75,7 +75,7 @@ static bool is_host(const char *host)
 }
 
 /* |text| with the bucket's name where it asks for it. */
-static void put_host(struct d9__address *address, const char *text, size_t len)
+static void put_host(struct d9__store_address *address, const char *text, size_t len)
 {
 	const char *place = memmem(text, len, PLACE, strlen(PLACE));
 
@@ -88,7 +88,7 @@ static void put_host(struct d9__address *address, const char *text, size_t len)
 }
 
 /* The port that the scheme has anyhow is not part of the header that is signed. */
-static void drop_usual_port(struct d9__address *address)
+static void drop_usual_port(struct d9__store_address *address)
 {
 	char *port = address->host + name_length(address->host);
 
@@ -96,7 +96,7 @@ static void drop_usual_port(struct d9__address *address)
 		*port = '\0';
 }
 
-static int parse_endpoint(const char *endpoint, bool allow_http, struct d9__address *out, char *why, size_t size)
+static int parse_endpoint(const char *endpoint, bool allow_http, struct d9__store_address *out, char *why, size_t size)
 {
 	const char *rest = strstr(endpoint, "://");
 	size_t len;
@@ -125,10 +125,10 @@ static int parse_endpoint(const char *endpoint, bool allow_http, struct d9__addr
 	return 0;
 }
 
-int d9__address_parse(const struct d9__address_options *options, struct d9__address *out, char *why,
+int d9__address_parse(const struct d9__address_options *options, struct d9__store_address *out, char *why,
 		      size_t why_size)
 {
-	*out = (struct d9__address) { .scheme = "https" };
+	*out = (struct d9__store_address) { .scheme = "https" };
 	if (!d9__is_bucket_name(options->bucket))
 		return fail(why, why_size, "bucket '%.100s': a name has 3 to 63 letters, digits, '.' or '-'",
 			    options->bucket);
@@ -141,7 +141,7 @@ int d9__address_parse(const struct d9__address_options *options, struct d9__addr
 	return 0;
 }
 
-bool d9__address_set_region(struct d9__address *address, const char *region)
+bool d9__address_set_region(struct d9__store_address *address, const char *region)
 {
 	if (!d9__address_is_region(region))
 		return false;

@@ -11,7 +11,7 @@ struct d9__address_options {
 	bool path_style, allow_http;
 };
 
-struct d9__address {
+struct d9__store_address {
 	char bucket[64];
 	char scheme[6];
 	char host[512]; /* with the port unless it is the scheme's; AWS: set by the region */
@@ -20,11 +20,11 @@ struct d9__address {
 };
 
 /* 0, or -EINVAL with one line in |why|. */
-int d9__address_parse(const struct d9__address_options *options, struct d9__address *out, char *why,
+int d9__address_parse(const struct d9__address_options *options, struct d9__store_address *out, char *why,
 		      size_t why_size);
 
 /* Where a bucket of AWS is in |region|; nothing for others.  False: that is no region. */
-bool d9__address_set_region(struct d9__address *address, const char *region);
+bool d9__address_set_region(struct d9__store_address *address, const char *region);
 
 /* Whether |host|, perhaps with a port, is this machine by its name or number. */
 bool d9__address_is_loopback(const char *host);

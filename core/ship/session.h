@@ -18,7 +18,7 @@ struct d9__session {
 	uint64_t max_rate, single_max;
 	unsigned parallel, stall;
 	bool md5;
-	struct d9__address address;
+	struct d9__store_address address;
 	char region[64]; /* "": not known yet */
 	struct d9__credentials credentials;
 	int64_t look_again;   /* epoch seconds: not earlier for new credentials, while the old ones serve */

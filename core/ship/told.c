@@ -12,7 +12,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-bool d9__told_news(struct d9__told *told, const char *line)
+bool d9__told_news(struct d9__told_lines *told, const char *line)
 {
 	char *copy;
 
@@ -25,16 +25,16 @@ bool d9__told_news(struct d9__told *told, const char *line)
 	return !tfind(line, &told->before, by_text);
 }
 
-void d9__told_looked(struct d9__told *told)
+void d9__told_looked(struct d9__told_lines *told)
 {
 	tdestroy(told->before, free);
 	told->before = told->now;
 	told->now = NULL;
 }
 
-void d9__told_release(struct d9__told *told)
+void d9__told_release(struct d9__told_lines *told)
 {
 	tdestroy(told->before, free);
 	tdestroy(told->now, free);
-	*told = (struct d9__told) { 0 };
+	*told = (struct d9__told_lines) { 0 };
 }

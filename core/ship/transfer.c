@@ -182,7 +182,7 @@ static size_t all_headers(struct d9__session *session, const struct d9__ask *ask
 
 static char *path_of(const struct d9__session *session, const char *key)
 {
-	const struct d9__address *address = &session->address;
+	const struct d9__store_address *address = &session->address;
 	char *path;
 	int n;
 

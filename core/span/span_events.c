@@ -53,7 +53,7 @@ static int register_one(const char *what, const char *origin, const struct d9__f
 		&(struct d9__schema) { name, all, (uint16_t)(n_base + n), NULL, 0 });
 }
 
-int d9__span_type_register(struct d9__span_type *type, const char *origin,
+int d9__span_type_register(struct d9__span_event_type *type, const char *origin,
 			   const struct d9__field *fields, uint16_t n)
 {
 	int enter = register_one("SpanEnter", origin, enter_fields, 6, fields, n);
@@ -215,7 +215,7 @@ static uint8_t *put_optional_name(uint8_t *p, uint32_t handle, uint32_t id)
 bool d9__span_write_close(struct d9__slot *slot, uint64_t ns, const struct d9__span_state *span,
 			  const struct d9__span_times *times)
 {
-	const struct d9__span_type *type = span->type;
+	const struct d9__span_event_type *type = span->type;
 	const uint32_t handles[] = { span->name, type->target, type->file, type->level };
 	uint32_t ids[4];
 	uint8_t *p = d9__emit_begin_named(slot, D9__EVENT_SPAN_CLOSE, ns,

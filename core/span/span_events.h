@@ -16,7 +16,7 @@
 #define D9__SPAN_NO_WORKER 255u
 
 /* The properties of a span that never change.  Lives as long as the process. */
-struct d9__span_type {
+struct d9__span_event_type {
 	uint32_t enter, exit; /* type ids */
 	uint32_t origin, target, file, level; /* name handles; D9__NAME_EMPTY: none */
 	uint32_t line;
@@ -30,7 +30,7 @@ struct d9__span_type {
 
 /* The values of a span that an event has. */
 struct d9__span_state {
-	const struct d9__span_type *type;
+	const struct d9__span_event_type *type;
 	uint64_t id, parent; /* |parent| 0: none */
 	uint32_t name;	     /* handle */
 	/*
@@ -53,7 +53,7 @@ struct d9__span_times {
  * the dialect's own, each optional, and set |type|'s ids and fields.  Names of fields are kept, not
  * copied.  0 or as d9__schema_register().
  */
-int d9__span_type_register(struct d9__span_type *type, const char *origin,
+int d9__span_type_register(struct d9__span_event_type *type, const char *origin,
 			   const struct d9__field *fields, uint16_t n);
 
 /* Write an event.  False: lost and counted. */

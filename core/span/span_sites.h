@@ -12,7 +12,7 @@
 /* Never freed: spans may outlive a module.  One that is loaded again has the same. */
 struct d9__span_site_type {
 	struct d9__span_site_type *next;
-	struct d9__span_type type;
+	struct d9__span_event_type type;
 	uint32_t name;
 	char texts[]; /* names of the fields */
 };

@@ -19,10 +19,10 @@
 #define LIBRARIES 4
 
 /* "SpanEnter:libevent" and its like: one type per library, the name is a pooled string. */
-static const struct d9__span_type *type_of(uint32_t library)
+static const struct d9__span_event_type *type_of(uint32_t library)
 {
-	static _Atomic(struct d9__span_type *) types[LIBRARIES];
-	struct d9__span_type *none = NULL, *type;
+	static _Atomic(struct d9__span_event_type *) types[LIBRARIES];
+	struct d9__span_event_type *none = NULL, *type;
 
 	/* acquire: pairs with the exchange below */
 	type = atomic_load_explicit(&types[library], memory_order_acquire);

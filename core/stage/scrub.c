@@ -755,7 +755,7 @@ int d9__scrub_definition(struct d9__scrub *scrub, const struct d9_schema *schema
 	return err;
 }
 
-static int put_annotation(struct d9__scrub *scrub, size_t *at, const struct d9__annotation *annotation)
+static int put_annotation(struct d9__scrub *scrub, size_t *at, const struct d9__annotation_definition *annotation)
 {
 	size_t value_len = strlen(annotation->value);
 	uint8_t *p = room(scrub, *at, 2);

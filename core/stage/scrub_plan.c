@@ -79,7 +79,7 @@ static bool is_relation(const char *name)
 }
 
 /* The annotations that have a meaning for readers, with values of theirs. */
-bool d9__scrub_is_vocabulary(const struct d9__annotation *annotation)
+bool d9__scrub_is_vocabulary(const struct d9__annotation_definition *annotation)
 {
 	static const char *const all[][2] = {
 		{ "unit", "ns" }, { "unit", "us" }, { "unit", "ms" }, { "unit", "s" }, { "unit", "bytes" },

@@ -32,12 +32,12 @@ bool d9__rows_is_mere_place(const char *name, size_t len)
 	return true;
 }
 
-static size_t newest_of(const struct d9__rows *rows, uint64_t address)
+static size_t newest_of(const struct d9__symbol_rows *rows, uint64_t address)
 {
 	return (size_t)(uintptr_t)d9__table_find(&rows->by_address, address);
 }
 
-static bool has_depth(const struct d9__rows *rows, uint64_t address, uint64_t depth)
+static bool has_depth(const struct d9__symbol_rows *rows, uint64_t address, uint64_t depth)
 {
 	for (size_t i = newest_of(rows, address); i; i = rows->items[i - 1].next)
 		if (rows->items[i - 1].depth == depth)
@@ -45,7 +45,7 @@ static bool has_depth(const struct d9__rows *rows, uint64_t address, uint64_t de
 	return false;
 }
 
-static struct d9__row *grow(struct d9__rows *rows)
+static struct d9__row *grow(struct d9__symbol_rows *rows)
 {
 	size_t max = rows->max ? rows->max * 2 : 256;
 	struct d9__row *bigger;
@@ -82,7 +82,7 @@ static struct d9__symbol read_symbol(struct d9__answers *answers, const struct d
 	return symbol;
 }
 
-int d9__rows_learn(struct d9__rows *rows, struct d9__answers *answers, const struct d9_event *event)
+int d9__rows_learn(struct d9__symbol_rows *rows, struct d9__answers *answers, const struct d9_event *event)
 {
 	uint64_t address = d9_event_known_u64(event, D9_SYMBOL_ADDR, 0);
 	uint64_t depth = d9_event_known_u64(event, D9_SYMBOL_INLINE_DEPTH, 0);
@@ -107,7 +107,7 @@ int d9__rows_learn(struct d9__rows *rows, struct d9__answers *answers, const str
 	return d9__table_add(&rows->by_address, address, (void *)(uintptr_t)rows->n);
 }
 
-size_t d9__rows_find(const struct d9__rows *rows, uint64_t address, struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX],
+size_t d9__rows_find(const struct d9__symbol_rows *rows, uint64_t address, struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX],
 		     bool *placed)
 {
 	const struct d9__row *by_depth[D9__SYMBOL_DEPTH_MAX] = { NULL };
@@ -126,9 +126,9 @@ size_t d9__rows_find(const struct d9__rows *rows, uint64_t address, struct d9__s
 	return n;
 }
 
-void d9__rows_release(struct d9__rows *rows)
+void d9__rows_release(struct d9__symbol_rows *rows)
 {
 	free(rows->items);
 	d9__table_release(&rows->by_address);
-	*rows = (struct d9__rows){ 0 };
+	*rows = (struct d9__symbol_rows){ 0 };
 }

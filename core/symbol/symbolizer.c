@@ -34,7 +34,7 @@ struct d9__symbolizer {
 	size_t n_kept;
 	struct d9__module_map modules; /* of |binaries| by number */
 	struct d9__table bases; /* by number of a binary: one more than where it was loaded first */
-	struct d9__rows rows;
+	struct d9__symbol_rows rows;
 	struct d9__jit_map jit;
 	bool jit_sought;
 	struct d9__answers answers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwritten: what belongs to a trace, and its files know nothing of. */
+/* Left rings: what belongs to a trace and is in the rings of dead processes alone. */
 
 #pragma once
 

@@ -91,33 +91,33 @@ static int decode_batch(struct d9__live *live, const uint8_t *bytes, size_t len,
 /* ---- the ring ---- */
 
 /* Metadata and modules, when they changed. */
-int d9__live_read_lead(struct d9__live *live)
+int d9__live_read_description(struct d9__live *live)
 {
 	struct d9__ring_header header;
 	struct d9__decoder segment = live->decoder;
 	uint8_t *bytes;
-	uint64_t lead;
+	uint64_t description;
 	int err = d9__ring_view_read(live->view, 0, &header, sizeof(header));
 
 	if (err)
 		return err;
-	lead = atomic_load_explicit(&header.lead, memory_order_acquire);
-	if (lead == live->lead || (uint32_t)lead > D9__RING_LEAD_BYTES || lead >> 32 > 1)
+	description = atomic_load_explicit(&header.description, memory_order_acquire);
+	if (description == live->description || (uint32_t)description > D9__RING_DESCRIPTION_BYTES || description >> 32 > 1)
 		return 0;
-	bytes = malloc((uint32_t)lead + 1u);
+	bytes = malloc((uint32_t)description + 1u);
 	if (!bytes)
 		return -ENOMEM;
 	err = d9__ring_view_read(live->view,
-				 D9__RING_LEAD_AT + (lead >> 32) * D9__RING_LEAD_BYTES, bytes,
-				 (uint32_t)lead);
+				 D9__RING_DESCRIPTION_AT + (description >> 32) * D9__RING_DESCRIPTION_BYTES, bytes,
+				 (uint32_t)description);
 	/* The segment's decoder is in the middle of a batch. */
 	d9__decoder_init(&live->decoder, &live->schemas, MEMORY_MAX);
 	if (!err)
-		err = decode_batch(live, bytes, (uint32_t)lead, 0);
+		err = decode_batch(live, bytes, (uint32_t)description, 0);
 	d9__decoder_release(&live->decoder);
 	live->decoder = segment;
 	if (!err)
-		live->lead = lead;
+		live->description = description;
 	free(bytes);
 	return err;
 }
@@ -443,7 +443,7 @@ static int read_segments(struct d9__live *live)
 
 int d9__live_read(struct d9__live *live, bool flight)
 {
-	int err = d9__live_read_lead(live);
+	int err = d9__live_read_description(live);
 
 	if (err)
 		return err;

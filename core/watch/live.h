@@ -31,7 +31,7 @@ struct d9__live {
 	struct d9__definitions schemas;
 	struct d9__decoder decoder;
 	struct d9__values values;
-	uint64_t lead; /* of the ring, that was read */
+	uint64_t description; /* of the ring, that was read */
 
 	/* The segment that is being followed. */
 	char dir[PATH_MAX];
@@ -54,6 +54,6 @@ void d9__live_begin(struct d9__live *live, const struct d9__ring_view *view, uin
 int d9__live_read(struct d9__live *live, bool flight);
 
 /* The same of modules only, which the ring tells at its beginning.  0 or -errno. */
-int d9__live_read_lead(struct d9__live *live);
+int d9__live_read_description(struct d9__live *live);
 
 void d9__live_end(struct d9__live *live);

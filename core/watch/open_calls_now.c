@@ -92,7 +92,7 @@ static struct d9__symbolizer *read_symbols(const struct d9__recorder_seen *recor
 	}
 	d9__budget_start(0);
 	d9__live_begin(live, &recorder->view, UINT64_MAX, learn, symbols);
-	if (d9__live_read_lead(live)) {
+	if (d9__live_read_description(live)) {
 		d9__symbolizer_close(symbols);
 		symbols = NULL;
 	}

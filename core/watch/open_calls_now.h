@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running now: callbacks that have been running for long, by the ring alone: of a process that hangs, or did so when it
+ * Open calls now: callbacks that have been running for long, by the ring alone: of a process that hangs, or did so when it
  * was killed.
  */
 

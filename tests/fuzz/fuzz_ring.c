@@ -93,7 +93,7 @@ static void keep_ring(void)
 
 static void prepare(void)
 {
-	struct d9__builder lead = { 0 };
+	struct d9__builder description = { 0 };
 	pthread_t thread;
 
 	fixture_ring(CHUNKS);
@@ -104,9 +104,9 @@ static void prepare(void)
 		d9__note(D9_LOG_WARNING, "line %u of the recorder's log", i);
 	fuzz_require(!pthread_create(&thread, NULL, record_more, NULL), "a thread can be made");
 	pthread_join(thread, NULL);
-	d9__writer_describe(&lead);
-	d9__ring_set_lead(lead.data, lead.len);
-	d9__builder_release(&lead);
+	d9__writer_describe(&description);
+	d9__ring_set_description(description.data, description.len);
+	d9__builder_release(&description);
 	keep_ring();
 	strcpy(scratch, access("/dev/shm", W_OK) ? "/tmp/fuzz_ring.XXXXXX" : "/dev/shm/fuzz_ring.XXXXXX");
 	fuzz_require(mkdtemp(scratch) != NULL, "a directory can be made");
@@ -156,7 +156,7 @@ static void change(struct input *in, unsigned place, unsigned index, size_t offs
 		room = 3 * sizeof(struct d9__losses);
 		break;
 	case LEAD:
-		at = D9__RING_LEAD_AT + index % 2 * D9__RING_LEAD_BYTES;
+		at = D9__RING_DESCRIPTION_AT + index % 2 * D9__RING_DESCRIPTION_BYTES;
 		room = 4096;
 		break;
 	case PAGES: /* control words and health */

@@ -36,7 +36,7 @@ struct given {
 };
 
 struct helper {
-	char variable[sizeof(D9__GIVER_VARIABLE) + 1 + D9__GIVER_TEXT];
+	char variable[sizeof(D9__DIRECTORY_HELPER_VARIABLE) + 1 + D9__DIRECTORY_HELPER_TEXT];
 	const char *secret; /* in |variable| */
 	char dir[PATH_MAX];
 	bool made, may_go;
@@ -307,9 +307,9 @@ static _Noreturn void become(struct helper *helper)
 	_exit(0);
 }
 
-static bool make_text(char text[D9__GIVER_TEXT + 1])
+static bool make_text(char text[D9__DIRECTORY_HELPER_TEXT + 1])
 {
-	uint8_t bytes[D9__GIVER_TEXT / 2];
+	uint8_t bytes[D9__DIRECTORY_HELPER_TEXT / 2];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return false;
@@ -344,27 +344,27 @@ static bool start(struct helper *helper, int hold[2])
 	return child > 0;
 }
 
-void d9__record_directory_helper_begin(struct d9__record_directory_helper *giver, const char *dir, bool made)
+void d9__record_directory_helper_begin(struct d9__record_directory_helper *handle, const char *dir, bool made)
 {
 	struct helper helper = { .made = made, .dir_fd = -1, .socket = -1 };
 	int hold[2] = { -1, -1 };
 
-	*giver = (struct d9__record_directory_helper){ .hold_fd = -1 };
-	if (geteuid() || !make_text(giver->text))
+	*handle = (struct d9__record_directory_helper){ .hold_fd = -1 };
+	if (geteuid() || !make_text(handle->text))
 		return;
 	snprintf(helper.dir, sizeof(helper.dir), "%s", dir);
-	snprintf(helper.variable, sizeof(helper.variable), D9__GIVER_VARIABLE "=%s", giver->text);
-	helper.secret = helper.variable + sizeof(D9__GIVER_VARIABLE) + D9__GIVER_HALF;
+	snprintf(helper.variable, sizeof(helper.variable), D9__DIRECTORY_HELPER_VARIABLE "=%s", handle->text);
+	helper.secret = helper.variable + sizeof(D9__DIRECTORY_HELPER_VARIABLE) + D9__DIRECTORY_HELPER_HALF;
 	helper.dir_fd = d9__directory_open(dir, D9__DIRECTORY_ANY);
-	helper.socket = listen_as(giver->text);
+	helper.socket = listen_as(handle->text);
 	if (helper.dir_fd >= 0 && helper.socket >= 0 && !pipe2(hold, O_CLOEXEC)) {
 		helper.hold_fd = hold[0];
 		if (start(&helper, hold))
-			giver->hold_fd = hold[1];
+			handle->hold_fd = hold[1];
 		close(hold[0]);
 	}
-	if (giver->hold_fd < 0) {
-		giver->text[0] = '\0';
+	if (handle->hold_fd < 0) {
+		handle->text[0] = '\0';
 		if (hold[1] >= 0)
 			close(hold[1]);
 	}
@@ -374,15 +374,15 @@ void d9__record_directory_helper_begin(struct d9__record_directory_helper *giver
 		close(helper.socket);
 }
 
-void d9__record_directory_helper_let_go(struct d9__record_directory_helper *giver)
+void d9__record_directory_helper_let_go(struct d9__record_directory_helper *handle)
 {
-	if (giver->hold_fd >= 0 && write(giver->hold_fd, "", 1) < 0)
-		d9__record_directory_helper_end(giver); /* the helper is gone */
+	if (handle->hold_fd >= 0 && write(handle->hold_fd, "", 1) < 0)
+		d9__record_directory_helper_end(handle); /* the helper is gone */
 }
 
-void d9__record_directory_helper_end(struct d9__record_directory_helper *giver)
+void d9__record_directory_helper_end(struct d9__record_directory_helper *handle)
 {
-	if (giver->hold_fd >= 0)
-		close(giver->hold_fd);
-	giver->hold_fd = -1;
+	if (handle->hold_fd >= 0)
+		close(handle->hold_fd);
+	handle->hold_fd = -1;
 }

@@ -11,7 +11,7 @@
 #include "segment/directory_helper.h"
 
 struct d9__record_directory_helper {
-	char text[D9__GIVER_TEXT + 1]; /* the variable's value; "" if there is no helper */
+	char text[D9__DIRECTORY_HELPER_TEXT + 1]; /* the variable's value; "" if there is no helper */
 	int hold_fd; /* closed by our end, which the helper sees; -1 */
 };
 
@@ -20,9 +20,9 @@ struct d9__record_directory_helper {
  * something in it is theirs.  Without a helper, as for all but root, it is
  * as if nobody had asked for one.
  */
-void d9__record_directory_helper_begin(struct d9__record_directory_helper *giver, const char *dir, bool made);
+void d9__record_directory_helper_begin(struct d9__record_directory_helper *handle, const char *dir, bool made);
 
 /* If the trace directory is empty when the helper ends, it is removed. */
-void d9__record_directory_helper_let_go(struct d9__record_directory_helper *giver);
+void d9__record_directory_helper_let_go(struct d9__record_directory_helper *handle);
 
-void d9__record_directory_helper_end(struct d9__record_directory_helper *giver);
+void d9__record_directory_helper_end(struct d9__record_directory_helper *handle);

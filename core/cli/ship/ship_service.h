@@ -26,7 +26,7 @@ struct d9__ship_service {
 	struct d9__ship_dead dead;
 	struct d9__explained explained;
 	struct d9__ship_watch watch;
-	struct d9__told told;
+	struct d9__told_lines told;
 	int argc; /* of the command line, for reading the options again */
 	char **argv, **paths;
 	bool keeps; /* the paths are files that stay */

@@ -45,7 +45,7 @@ static bool tell(void *arg, const struct d9__wire_frame *frame)
 /* What is known of the thread: before the gap, and behind it. */
 static uint32_t tid_before = 42, tid_behind = 42;
 
-static struct story bridge(enum d9__worker_state have, enum d9__worker_state want)
+static struct story gaps(enum d9__worker_state have, enum d9__worker_state want)
 {
 	static struct d9__gap b;
 	struct d9__entry_state exit = { 7, 3, have }, entry = { 8, 3, want };
@@ -64,7 +64,7 @@ static struct story bridge(enum d9__worker_state have, enum d9__worker_state wan
 	return story;
 }
 
-static void test_bridge_leads_from_any_state_to_any_other(void)
+static void test_gap_leads_from_any_state_to_any_other(void)
 {
 	static const struct {
 		enum d9__worker_state have, want;
@@ -84,29 +84,29 @@ static void test_bridge_leads_from_any_state_to_any_other(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct story story = bridge(cases[i].have, cases[i].want);
+		struct story story = gaps(cases[i].have, cases[i].want);
 
 		CU_ASSERT_STRING_EQUAL(story.text, cases[i].story);
 	}
 }
 
-static void test_bridge_stands_at_the_edges_of_the_gap(void)
+static void test_gap_stands_at_the_edges_of_the_gap(void)
 {
-	struct story story = bridge(D9__WORKER_POLLING, D9__WORKER_POLLING);
+	struct story story = gaps(D9__WORKER_POLLING, D9__WORKER_POLLING);
 
 	CU_ASSERT_EQUAL(story.first_ns, 1000);
 	CU_ASSERT_EQUAL(story.last_ns, 9000);
-	CU_ASSERT_EQUAL(bridge(D9__WORKER_RUNNING, D9__WORKER_PARKED).cpu_ns, 555);
+	CU_ASSERT_EQUAL(gaps(D9__WORKER_RUNNING, D9__WORKER_PARKED).cpu_ns, 555);
 }
 
-static void test_bridge_names_the_thread_though_it_has_ended(void)
+static void test_gap_names_the_thread_though_it_has_ended(void)
 {
-	CU_ASSERT_EQUAL(bridge(D9__WORKER_RUNNING, D9__WORKER_PARKED).tid, 42);
+	CU_ASSERT_EQUAL(gaps(D9__WORKER_RUNNING, D9__WORKER_PARKED).tid, 42);
 	tid_behind = 0;
-	CU_ASSERT_EQUAL(bridge(D9__WORKER_RUNNING, D9__WORKER_PARKED).tid, 42);
-	CU_ASSERT_EQUAL(bridge(D9__WORKER_PARKED, D9__WORKER_RUNNING).tid, 42);
+	CU_ASSERT_EQUAL(gaps(D9__WORKER_RUNNING, D9__WORKER_PARKED).tid, 42);
+	CU_ASSERT_EQUAL(gaps(D9__WORKER_PARKED, D9__WORKER_RUNNING).tid, 42);
 	tid_behind = 43;
-	CU_ASSERT_EQUAL(bridge(D9__WORKER_PARKED, D9__WORKER_RUNNING).tid, 43);
+	CU_ASSERT_EQUAL(gaps(D9__WORKER_PARKED, D9__WORKER_RUNNING).tid, 43);
 	tid_behind = 42;
 }
 
@@ -197,13 +197,13 @@ static void test_walk_stops_at_every_cut_and_every_flipped_byte(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
-		{ "any state to any other", test_bridge_leads_from_any_state_to_any_other },
-		{ "edges of the gap", test_bridge_stands_at_the_edges_of_the_gap },
-		{ "the thread is named though it has ended", test_bridge_names_the_thread_though_it_has_ended },
+		{ "any state to any other", test_gap_leads_from_any_state_to_any_other },
+		{ "edges of the gap", test_gap_stands_at_the_edges_of_the_gap },
+		{ "the thread is named though it has ended", test_gap_names_the_thread_though_it_has_ended },
 		{ "continuation", test_continuation_defines_what_went_before },
 		{ "cuts and flips", test_walk_stops_at_every_cut_and_every_flipped_byte },
 		CU_TEST_INFO_NULL,
 	};
 
-	return d9_test_main("bridge", tests);
+	return d9_test_main("gaps", tests);
 }

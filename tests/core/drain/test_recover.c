@@ -287,8 +287,8 @@ static void test_ring_with_any_field_mutated_is_recovered_or_refused(void)
 			try_mutation(bytes, size, chunk + at, values[v], 4);
 		for (size_t at = 0; at < 600; at += 37)
 			try_mutation(bytes, size, chunk + D9__CHUNK_HEADER + at, values[v], 1);
-		try_mutation(bytes, size, offsetof(struct d9__ring_header, lead), values[v], 8);
-		try_mutation(bytes, size, D9__RING_LEAD_AT + 300, values[v], 4);
+		try_mutation(bytes, size, offsetof(struct d9__ring_header, description), values[v], 8);
+		try_mutation(bytes, size, D9__RING_DESCRIPTION_AT + 300, values[v], 4);
 	}
 	for (size_t cut = 0; cut < size; cut += 50000)
 		try_mutation(bytes, cut > 8 ? cut : 8, 0, *(uint64_t *)(void *)bytes, 8);

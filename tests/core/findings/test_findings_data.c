@@ -50,7 +50,7 @@ static const struct d9__finding *finding_with(const struct story *s, const char 
 
 static void test_time_that_could_not_be_written_is_told_with_its_reason(void)
 {
-	struct d9__loss loss = { .events = 5, .from_ns = 2000000000, .to_ns = 5000000000 };
+	struct d9__trace_loss loss = { .events = 5, .from_ns = 2000000000, .to_ns = 5000000000 };
 	const struct d9__finding *finding;
 	struct story s;
 

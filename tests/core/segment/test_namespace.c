@@ -386,16 +386,16 @@ static int ask_one_of(uid_t uid, const char *giver)
 	return err;
 }
 
-static void make_giver(char giver[D9__GIVER_TEXT + 1])
+static void make_giver(char giver[D9__DIRECTORY_HELPER_TEXT + 1])
 {
-	snprintf(giver, D9__GIVER_TEXT + 1, "%064d", (int)getpid());
-	memcpy(giver, giver + D9__GIVER_HALF, D9__GIVER_HALF);
+	snprintf(giver, D9__DIRECTORY_HELPER_TEXT + 1, "%064d", (int)getpid());
+	memcpy(giver, giver + D9__DIRECTORY_HELPER_HALF, D9__DIRECTORY_HELPER_HALF);
 }
 
 static void test_directories_are_taken_from_root_only(void)
 {
 	struct d9__namespace ns = { .boot_id = "abcd-1", .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
-	char giver[D9__GIVER_TEXT + 1];
+	char giver[D9__DIRECTORY_HELPER_TEXT + 1];
 
 	if (geteuid()) /* who could not become somebody else */
 		return;
@@ -416,7 +416,7 @@ static unsigned count_descriptors(void)
 static void test_one_directory_alone_is_given_back(void)
 {
 	unsigned before = count_descriptors();
-	char giver[D9__GIVER_TEXT + 1];
+	char giver[D9__DIRECTORY_HELPER_TEXT + 1];
 
 	if (geteuid()) /* whose directories nobody takes */
 		return;
