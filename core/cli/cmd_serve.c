@@ -15,12 +15,12 @@
 #include "cli/cmd.h"
 #include "cli/data_path.h"
 #include "cli/segment_summary.h"
+#include "serve/server.h"
 #include "tool/args.h"
 #include "tool/trace_input.h"
 #include "watch/live_trace.h"
 #if WITH_LIBEVENT
 #include "cli/open_page.h"
-#include "serve/server.h"
 #endif
 #include "cli/serve_bucket.h"
 
@@ -168,12 +168,6 @@ static int serve_bucket(const struct d9__serve_bucket *bucket, struct d9__server
 	return status ? status : serve_with_assets(options, open);
 }
 #else
-struct d9__server_options {
-	const char *listen;
-	uint16_t port;
-	bool live;
-};
-
 static int serve_trace(const char *trace, struct d9__server_options *options, bool open)
 {
 	(void)trace;
