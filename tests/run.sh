@@ -203,7 +203,7 @@ distcheck() {
 }
 
 # With less optimization gcc warns of what cannot be, so that these are no errors here.
-quick_build='CFLAGS=-g -O1'
+quick_build='CFLAGS=-g1 -O1'
 build_asan() {
 	stage "build with ASan and UBSan" configure_and_build asan "$1" --enable-sanitizer=address,undefined "$quick_build"
 }
