@@ -83,15 +83,22 @@ int d9__segment_add(struct d9__segment *seg, const void *batch, size_t len, uint
 	return 0;
 }
 
+/* The program may have closed the descriptor, and have another file of that number: not ours to change or to close. */
+static bool is_ours(struct d9__segment *seg, struct stat *st)
+{
+	if (!fstat(seg->fd, st) && st->st_dev == seg->device && st->st_ino == seg->inode)
+		return true;
+	seg->fd = -1;
+	return false;
+}
+
 /* The descriptor is still our file, and the file still has a name. */
 static int check_file(struct d9__segment *seg)
 {
 	struct stat st;
 
-	if (fstat(seg->fd, &st) || st.st_dev != seg->device || st.st_ino != seg->inode) {
-		seg->fd = -1; /* somebody else's by now: not ours to close */
+	if (!is_ours(seg, &st))
 		return fail(seg, "write", -EBADF);
-	}
 	return st.st_nlink ? 0 : fail(seg, "write", -ENOENT);
 }
 
@@ -161,7 +168,9 @@ int d9__segment_write(struct d9__segment *seg, uint64_t now_ns)
 
 static void close_file(struct d9__segment *seg)
 {
-	if (seg->fd >= 0)
+	struct stat st;
+
+	if (is_ours(seg, &st))
 		close(seg->fd);
 	seg->fd = -1;
 	seg->open = false;
@@ -213,7 +222,7 @@ static int cut_file(struct d9__segment *seg)
 {
 	struct stat st;
 
-	if (seg->fd < 0 || (!fstat(seg->fd, &st) && (uint64_t)st.st_size <= seg->bytes))
+	if (!is_ours(seg, &st) || (uint64_t)st.st_size <= seg->bytes)
 		return 0;
 	return ftruncate(seg->fd, (off_t)seg->bytes) ? fail(seg, "truncate", -errno) : 0;
 }
@@ -273,8 +282,8 @@ int d9__segment_finish(struct d9__segment *seg, int dir_fd, bool *kept)
 
 void d9__segment_release(struct d9__segment *seg)
 {
-	if (seg->fd >= 0 && (seg->open || seg->unfinished))
-		close(seg->fd);
+	if (seg->open || seg->unfinished)
+		close_file(seg);
 	d9__packer_release(&seg->packer);
 	d9__free(seg->data);
 	*seg = (struct d9__segment){ .fd = -1 };

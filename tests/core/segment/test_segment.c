@@ -430,6 +430,37 @@ static void test_descriptor_that_the_program_closed_costs_nothing_that_was_writt
 	d9__segment_release(&seg);
 }
 
+/* Between an error and the next try the program may do so, too. */
+static void test_descriptor_of_an_unfinished_segment_that_is_another_files_is_left_alone(void)
+{
+	static const char text[2 * BATCH] = "theirs";
+
+	for (int released = 0; released < 2; released++) {
+		struct stat st = { .st_size = -1 };
+		bool kept = false;
+		int fd, theirs;
+
+		begin(D9_COMPRESS_NONE);
+		put();
+		fd = seg.fd;
+		fail_to_put(EIO, 100);
+		cut_err = EIO;
+		d9__segment_cut(&seg, &kept);
+		CU_ASSERT(seg.unfinished);
+		cut_err = 0;
+		theirs = openat(dir, "theirs", O_RDWR | O_CREAT, 0600);
+		CU_ASSERT_EQUAL(write(theirs, text, sizeof(text)), sizeof(text));
+		CU_ASSERT_EQUAL_FATAL(dup2(theirs, fd), fd);
+		if (!released)
+			CU_ASSERT_EQUAL(d9__segment_finish(&seg, dir, &kept), 0);
+		d9__segment_release(&seg);
+		CU_ASSERT_EQUAL(fstat(fd, &st), 0);
+		CU_ASSERT_EQUAL(st.st_size, sizeof(text));
+		close(fd);
+		close(theirs);
+	}
+}
+
 static void test_file_that_was_removed_is_told_by_the_next_write(void)
 {
 	bool kept = true;
@@ -614,6 +645,8 @@ int main(void)
 		{ "seal that fails", test_seal_that_cannot_be_written_is_cut_to_what_was },
 		{ "descriptor of another file", test_descriptor_that_the_program_gave_to_another_file_is_left_alone },
 		{ "descriptor that was closed", test_descriptor_that_the_program_closed_costs_nothing_that_was_written },
+		{ "unfinished, and a descriptor of another file",
+		  test_descriptor_of_an_unfinished_segment_that_is_another_files_is_left_alone },
 		{ "file that was removed", test_file_that_was_removed_is_told_by_the_next_write },
 		{ "renamed later", test_segment_that_cannot_be_renamed_is_renamed_later },
 		{ "cut later", test_segment_that_cannot_be_cut_is_cut_later },
