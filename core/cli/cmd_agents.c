@@ -63,7 +63,10 @@ static int is_recording(const struct dirent *entry)
 	return !strchr(entry->d_name, '.');
 }
 
-/* Those of the data folder |name| that |is_wanted|.  0, else the exit status. */
+/*
+ * List the entries of the data folder |name| for which |is_wanted| is true.  Returns 0, else the
+ * exit status.
+ */
 static int open_files(struct files *files, const char *name, int (*is_wanted)(const struct dirent *entry))
 {
 	char *data = NULL;
@@ -114,7 +117,7 @@ static char *read_item(const struct files *files, int i, size_t *len)
 	return text;
 }
 
-/* What the front matter says behind |key|, up to the end of its line. */
+/* Write the front matter's value of |key|, up to the end of its line. */
 static void put_front(struct d9__text_out *out, const char *text, const char *key)
 {
 	const char *found = strstr(text, key);

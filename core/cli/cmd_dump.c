@@ -70,14 +70,17 @@ static int ask(struct d9__control *control, const struct options *options, const
 {
 	struct d9__ring_control *words = control->words;
 	uint32_t before = atomic_load(&words->dump_requested);
-	/* Of somebody who did not wait for it. */
+	/*
+	 * Wait until an earlier request is answered, because its requester may not have waited for
+	 * it.
+	 */
 	int status = d9__control_await(control, &words->dump_done, before, options->timeout_ns);
 
 	if (status)
 		return status;
 	words->dump_last_ns = options->last_ns;
 	snprintf(words->dump_dir, sizeof(words->dump_dir), "%s", dir);
-	/* release: whoever sees the number sees what is asked for */
+	/* release: the process that reads the new number also reads the two words above */
 	atomic_store_explicit(&words->dump_requested, before + 1, memory_order_release);
 	d9__control_wake(control);
 	status = d9__control_await(control, &words->dump_done, before + 1, options->timeout_ns);

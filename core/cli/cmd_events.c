@@ -60,7 +60,7 @@ struct options {
 	uint64_t worker, task, span, from_ns, to_ns, limit;
 };
 
-/* What a filter needs to know about a schema, found once. */
+/* The columns of one schema that a filter looks at, found once. */
 struct filter_shape {
 	bool ready, wanted;
 	const char *name;
@@ -78,7 +78,7 @@ struct sought {
 struct filter {
 	const struct options *options;
 	struct sought task, span, worker;
-	bool cut; /* not all was read: what was not seen may be there */
+	bool cut; /* a part was not read: missing events may be in it */
 	bool has_origin;
 	uint64_t origin_ns;
 	bool (*open)[256]; /* by process and worker: the poll that runs is one of --task */
@@ -188,7 +188,7 @@ static uint64_t apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* Whether |event| has the id that is sought; remembers which others there are. */
+/* True if |event| has the wanted id; notes which other ids there are. */
 static bool has_id(const struct d9_event *event, int field, struct sought *sought)
 {
 	uint64_t n = 0;
@@ -248,7 +248,7 @@ static int choose(struct filter *filter, const struct d9_event *event, bool *pas
 	if (!shape)
 		return -ENOMEM;
 	in_time = is_in_time(filter, event, past);
-	/* Each notes what the trace has, whatever the others say. */
+	/* Evaluate all three, because each also notes which ids the trace has. */
 	of_task = !options->has_task || has_task(filter, event, shape);
 	of_span = !options->has_span || has_id(event, shape->span, &filter->span);
 	of_worker = !options->has_worker || has_id(event, shape->worker, &filter->worker);
@@ -316,7 +316,7 @@ static int learn_modules(const struct trace *trace, char **paths, struct d9__pro
 	return err == -ENOMEM ? d9__cmd_fail("events", "out of memory") : 0;
 }
 
-/* Whose |event| is, if there are several. */
+/* Set the symbols of the process of |event|, and its label if the trace has several processes. */
 static void set_process(struct d9__event_lines *lines, const struct trace *trace,
 			const struct d9_event *event)
 {
@@ -339,7 +339,10 @@ static bool is_built_in(const char *name)
 	return false;
 }
 
-/* What was meant by |name|, of all that the trace has and of what is built in. */
+/*
+ * Return the known name nearest to |name|, of the trace's schemas and the built-in ones; NULL: none
+ * is near.
+ */
 static const char *find_near(const struct filter *filter, const char *name)
 {
 	struct d9__spelling nearest = { .word = name };
@@ -392,7 +395,9 @@ static int check_id(const struct sought *sought, const char *what)
 	return d9__cmd_fail("events", "no %s %" PRIu64 " in this trace, which has none", what, sought->id);
 }
 
-/* Whether the trace has what was asked for by name or id, as far as it was read: 0 or an exit status. */
+/*
+ * Check that the trace, as far as it was read, has the wanted names and ids.  0 or an exit status.
+ */
 static int check_found(const struct filter *filter)
 {
 	const struct options *options = filter->options;
@@ -409,7 +414,7 @@ static int check_found(const struct filter *filter)
 	return status ? status : check_names(filter);
 }
 
-/* |*missing|: an exit status if the trace lacks what was asked for. */
+/* Print the events.  |*missing| becomes an exit status if the trace lacks a wanted name or id. */
 static int print_events(const struct trace *trace, const struct options *options,
 			struct d9__event_lines *lines, struct d9__progress *progress, bool learn,
 			int *missing)
@@ -453,7 +458,9 @@ static int print_events(const struct trace *trace, const struct options *options
 	return err;
 }
 
-/* On a machine where the programs were updated, it is the same with nearly all of their libraries. */
+/*
+ * One line stands for all problems, because after an update nearly all libraries have the same one.
+ */
 static void tell_problems(const struct trace *trace, bool each)
 {
 	const char *problem, *first = NULL;

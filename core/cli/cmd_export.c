@@ -58,11 +58,14 @@ struct format {
 	const char *name;
 	const char *suffix; /* of files that are of this format unless told otherwise */
 	bool gzip;
-	d9__profile_writer *write; /* NULL: it is a trace, copied, or tables */
+	d9__profile_writer *write; /* NULL: a trace is copied, or tables are written */
 	bool tables;
 };
 
-/* The longer suffixes come before those that they end in; the first of a format is what it is packed as by itself. */
+/*
+ * A longer suffix comes before the one it ends in.  A format's first line tells how it is packed by
+ * default.
+ */
 static const struct format formats[] = {
 	{ "folded", ".folded", false, d9__export_folded, false },
 	{ "folded", ".folded.gz", true, d9__export_folded, false },
@@ -204,7 +207,7 @@ static void release_segments(struct segments *segments)
 	free(segments->items);
 }
 
-/* Of |paths|, what can be read more than once. */
+/* Return the paths that can be read more than once: all but pipes. */
 static char **without_pipes(char **paths)
 {
 	size_t n = 0;

@@ -54,7 +54,7 @@ static void put_name(struct d9__text_out *out, const char *name, size_t width)
 	d9__text_string(out, "  ");
 }
 
-/* The message begins with the path, which stands above. */
+/* Leave out the path, which the message begins with and which was printed above. */
 static void put_damage(struct d9__text_out *out, const struct d9_segment_info *info)
 {
 	size_t len = strlen(info->path);
@@ -81,7 +81,7 @@ static void put_state(struct d9__text_out *out, const struct d9_segment_info *in
 		d9__text_string(out, "complete");
 }
 
-/* What no rule of the format allows, and readers cope with. */
+/* Write the faults of the segment that the format forbids but readers tolerate. */
 static void put_warnings(struct d9__text_out *out, const struct d9_segment_info *info)
 {
 	const struct {
@@ -177,7 +177,7 @@ static bool ends_with(const char *text, const char *suffix)
 	return len > tail && !strcmp(text + len - tail, suffix);
 }
 
-/* What took hold, and what did not, of each loop library's hooks. */
+/* Write which hooks of each loop library took hold and which are missing. */
 static void put_hooks(struct d9__text_out *out, const struct d9__process *process)
 {
 	bool any = false;
@@ -264,7 +264,7 @@ static void put_text(struct d9__text_out *out, const struct d9_reader *reader,
 		put_process(out, &facts->processes[i]);
 }
 
-/* The dumps below |paths|; what is wrong with one is told by the command that lists them. */
+/* Find the dumps below |paths|.  Their faults are left to the command that lists them. */
 static int find_dumps(struct d9__dump_list *list, char **paths)
 {
 	struct stat st;

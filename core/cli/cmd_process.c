@@ -88,7 +88,7 @@ static void refuse(struct process *process, const char *path, int err)
 	process->status = D9__EXIT_USAGE;
 }
 
-/* |err| is what came of the claim: tells why it failed, or counts it in |*done|. */
+/* Print why the claim failed, with |err|, or count it in |*done|. */
 static void count(struct process *process, const struct d9__claim *claim, int err, size_t *done)
 {
 	if (err)

@@ -129,13 +129,13 @@ struct options {
 	char rotate[24];      /* seconds */
 	char memory[24];      /* bytes; empty: not given */
 	char triggers[PATH_MAX]; /* separated by ; */
-	char *resolved;		 /* the same with what names stand for; owned */
+	char *resolved;		 /* the same with function names replaced by addresses; owned */
 	struct d9__on_dump_commands on_dump;
 	struct d9__record_ship ship;
 	bool quiet, require, no_follow, report, exec, start_disabled, flight, off_cpu, profile_only, no_blocking;
 };
 
-/* What is loaded into CMD. */
+/* The libraries to load into CMD. */
 struct libraries {
 	char *preload, *memory; /* owned; the latter NULL unless allocations are to be sampled */
 };
@@ -177,7 +177,10 @@ static void remove_variable(struct environment *env, const char *name)
 	env->list[kept] = NULL;
 }
 
-/* Our libraries first: what else is preloaded then stands between us and the loop or allocator, as without us. */
+/*
+ * Put our libraries first, because other preloaded libraries then lie between us and the loop or
+ * allocator, as they do without us.
+ */
 static int put_preload(struct environment *env, const struct libraries *libraries)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -192,7 +195,7 @@ static int put_preload(struct environment *env, const struct libraries *librarie
 	return err;
 }
 
-/* Switch a source on, if |value| is not NULL, and with that as its number, if it is not empty. */
+/* Enable a source if |value| is not NULL; a |value| that is not empty sets its number. */
 static int put_source(struct environment *env, const char *value, const char *enabled, const char *number)
 {
 	int err = value ? put_variable(env, enabled, "true") : 0;
@@ -210,14 +213,14 @@ static int put_memory(struct environment *env, const char *mean_bytes)
 	return err ? err : put_variable(env, "DIAL9_MEMORY_TRACK_LIVESET", "true");
 }
 
-/* What the recorder is told, in words that it knows. */
+/* Write the options into the environment variables that the recorder reads. */
 static int put_settings(struct environment *env, const struct options *options)
 {
 	bool cpu_off = options->cpu && !strcmp(options->cpu, "off");
 	const struct {
 		const char *name, *value; /* NULL or empty: not told */
 	} settings[] = {
-		/* To record is what was asked for; what else is set decides how. */
+		/* `dial9 record` asks for recording; the other variables only decide how. */
 		{ "DIAL9_ENABLED", options->start_disabled ? "false" : "true" },
 		{ "DIAL9_SERVICE_NAME", options->name },
 		{ "DIAL9_MAX_DISK_USAGE_MB", options->max_total },
@@ -254,7 +257,7 @@ static int put_sources(struct environment *env, const struct options *options)
 	return err || !options->memory[0] ? err : put_memory(env, options->memory);
 }
 
-/* That of this process, in new memory, with room for what is added. */
+/* Copy this process's environment into new memory, with room for more variables. */
 static int copy_environment(struct environment *env)
 {
 	size_t n = 0;
@@ -299,8 +302,8 @@ static void release_environment(struct environment *env)
 /* ---- what came of it ---- */
 
 /*
- * What processes of root's that ended before had not written: their recorders do not read it, and that of CMD does
- * not either.  What fails is told at the end, with what CMD left.
+ * Recover root's rings of processes that ended before, because no other recorder does so.  Errors
+ * are ignored here: recover_rest() meets them again and tells them.
  */
 static void recover_before(const char *dir)
 {
@@ -314,7 +317,9 @@ static void recover_before(const char *dir)
 	d9__recover_users_end(&users);
 }
 
-/* What CMD, or a program that it started, was killed with or could not write. */
+/*
+ * Recover the rings of CMD and of programs that it started, if one was killed or could not write.
+ */
 static void recover_rest(const char *dir, struct d9__record_line *line)
 {
 	struct d9__recover_users users;
@@ -354,7 +359,7 @@ static void report(const struct d9__record_result *result)
 	free(argv);
 }
 
-/* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
+/* Print the summary.  Returns D9__EXIT_FINDING if nothing was recorded and --require was given. */
 static int conclude(struct options *options, char **argv, struct d9__record_dir *dir, const struct stat *st,
 		    const struct d9__namespaces *before, int watch, int wait_status, struct d9__on_dump *on_dump,
 		    struct d9__on_dump_outcome *outcome)
@@ -377,7 +382,7 @@ static int conclude(struct options *options, char **argv, struct d9__record_dir 
 	d9__on_dump_end(on_dump, outcome);
 	d9__record_ship_end(&options->ship, before, &line.shipped);
 	if (line.unwritten)
-		dir->made = false; /* to stay, for what comes later */
+		dir->made = false; /* keep it for the processes that still record */
 	err = d9__record_result_collect(dir->path, before, &result);
 	if (err) {
 		d9__cmd_fail("record", "%s: %s", dir->path, strerror(-err));
@@ -439,7 +444,7 @@ static int run(const struct options *options, char **argv, char **env, int *wait
 	return -errno;
 }
 
-/* The same with its trace below the absolute |dir|. */
+/* Run CMD with its trace below |dir|, an absolute path.  Returns 0 or -errno. */
 static int run_recorded(const struct options *options, char **argv, const char *dir, const char *directory_helper,
 			const struct libraries *libraries, int *wait_status)
 {
@@ -452,7 +457,10 @@ static int run_recorded(const struct options *options, char **argv, const char *
 	return err;
 }
 
-/* Nobody named a place, and there is none: that is no reason for CMD not to run.  Like record(). */
+/*
+ * Run CMD without recording: without -o it must start even if no directory can be written.  Returns
+ * as record() does.
+ */
 static int run_unrecorded(const struct options *options, char **argv, const struct d9__record_dir *place, int err,
 			  int *wait_status, bool *ran)
 {
@@ -504,7 +512,10 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 		status = err ? explain_exec(argv[0], err)
 			     : conclude(options, argv, &place, &st, &before, watch, *wait_status, on_dump, &outcome);
 		d9__on_dump_tell(&outcome);
-		/* Unless there is something in it; or it is the helper's to do, when nobody may come any more. */
+		/*
+		 * Remove the trace directory if it is empty; else let the helper do so once no
+		 * process can ask it any more.
+		 */
 		if (place.made && !d9__followers_remove_dir(dir))
 			d9__record_directory_helper_let_go(&directory_helper);
 		d9__record_directory_helper_end(&directory_helper);
@@ -523,7 +534,7 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 	return status;
 }
 
-/* True: |args| holds what DIAL9_MAX_DISK_USAGE_MB and DIAL9_MAX_DUMPS_MB can say. */
+/* True: |args| holds whole MiB, as DIAL9_MAX_DISK_USAGE_MB and DIAL9_MAX_DUMPS_MB take them. */
 static bool take_size(const struct d9__args *args, char *out, size_t size)
 {
 	uint64_t bytes;
@@ -538,7 +549,7 @@ static bool take_size(const struct d9__args *args, char *out, size_t size)
 	return true;
 }
 
-/* The same of DIAL9_ROTATION_SECS. */
+/* True: |args| holds whole seconds, as DIAL9_ROTATION_SECS takes them. */
 static bool take_period(const struct d9__args *args, char *out, size_t size)
 {
 	uint64_t ns;
@@ -574,7 +585,7 @@ static bool take_format(const struct d9__args *args, const char **out)
 	return take_word(args, "compress", words, "zstd, gzip or none", out);
 }
 
-/* A number of milliseconds; "": what the recorder takes by itself. */
+/* True: |args| holds milliseconds.  Without a value, "" keeps the recorder's default. */
 static bool take_ms(const struct d9__args *args, const char **out)
 {
 	uint64_t ms;
@@ -612,7 +623,7 @@ static bool take_cpu_backend(const struct d9__args *args, const char **out)
 	return take_word(args, "cpu-backend", words, "auto, timer, perf or perf-thread", out);
 }
 
-/* The same of DIAL9_MEMORY_SAMPLE_RATE_BYTES. */
+/* True: |args| holds bytes, or nothing, as DIAL9_MEMORY_SAMPLE_RATE_BYTES takes them. */
 static bool take_memory(const struct d9__args *args, char *out, size_t size)
 {
 	uint64_t bytes = MEMORY_MEAN;

@@ -239,10 +239,10 @@ struct trace {
 	size_t n; /* of both: processes that are kept */
 	struct d9__report_more more;
 	bool addresses; /* are gathered, for a page or a script that names frames itself */
-	char *dump_id; /* of the only trace, if that is a manifest; else NULL */
+	char *dump_id; /* of the only operand, if it is a manifest; else NULL */
 };
 
-/* What each of them takes, at least. */
+/* The least memory that one process takes. */
 #define PROCESS_BYTES (sizeof(struct process) + ((size_t)16 << 10))
 
 static int trace_init(struct trace *trace, bool symbols)
@@ -330,7 +330,7 @@ static int diagnose(struct trace *trace, size_t i)
 		   : d9__report_init(&trace->reports[i], &process->analysis, &process->findings);
 }
 
-/* The dump that the report is about, if it is one. */
+/* Find the dump that the report is about, if the only operand is a manifest. */
 static int find_dump(struct trace *trace, char **paths)
 {
 	struct d9__kept_dump dump;
@@ -369,7 +369,9 @@ static int analyse(struct trace *trace, char **paths, bool symbols)
 	return err;
 }
 
-/* Write out what is buffered.  A reader that went away is no failure. */
+/*
+ * Flush standard output.  A closed pipe is not an error, because its reader may have seen enough.
+ */
 static int finish_output(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of a trace for strangers: symbols are written into it, then scrub leaves what says nothing of the program's data. */
+/*
+ * `dial9 scrub`: copy a trace for strangers.  Symbols are written into it first, then scrub removes
+ * texts that can hold the program's data.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -86,7 +89,10 @@ static int open_output(struct scrub *scrub)
 	return scrub->top < 0 ? d9__cmd_fail("scrub", "%s: %s", path, strerror(errno)) : 0;
 }
 
-/* A process's segments are in a folder of their own, whose name may tell a host. */
+/*
+ * Give each process a folder with a number for a name, because the original name may hold the
+ * host's.
+ */
 static int enter_process(struct scrub *scrub, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -139,7 +145,10 @@ static int put(struct scrub *scrub, const struct d9__claim *claim, int fd)
 	return err;
 }
 
-/* A segment that the stages leave as it is goes into the copy as it is: somebody has scrubbed it before. */
+/*
+ * Run the stages on one segment and copy the result.  A segment that they do not change has been
+ * scrubbed before and is copied as it is.
+ */
 static int copy(struct scrub *scrub, const struct d9__claim *claim, bool *told)
 {
 	int fd = claim->fd, err = 0;

@@ -131,7 +131,7 @@ static int check_dump(const char *trace)
 	return status;
 }
 
-/* With the viewer's files, what |options| say. */
+/* Serve as |options| say, with the viewer's files. */
 static int serve_with_assets(struct d9__server_options *options, bool open)
 {
 	char *assets = NULL;
@@ -207,7 +207,10 @@ static bool is_address(const char *text)
 	return false;
 }
 
-/* One segment loses its name as soon as it is whole. */
+/*
+ * True if --live can follow |path|: only a directory, because a single active segment changes its
+ * name when it is sealed.
+ */
 static bool may_follow(const char *path)
 {
 	struct stat st;
@@ -230,7 +233,7 @@ static bool parse_pid(const char *text, pid_t *out)
 	return true;
 }
 
-/* What |pid| writes. */
+/* Serve the trace that |pid| writes. */
 static int follow_process(pid_t pid, struct d9__server_options *options, bool open)
 {
 	char *trace = d9__live_trace("serve", pid);
@@ -355,7 +358,10 @@ static bool take_option(const struct d9__args *args, int key, struct serve *serv
 	}
 }
 
-/* Whether what is to be shown was said once: |n_traces| operands.  0, or the status after a line on stderr. */
+/*
+ * Check that exactly one source was given: a bucket, a process or |n_traces| operands.  0, or the
+ * status after a line on stderr.
+ */
 static int check_what(const struct serve *serve, int n_traces)
 {
 	if (serve->bucket.used && !serve->bucket.store.bucket)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sealed segments and dumps to an object store; what is confirmed there goes here. */
+/*
+ * `dial9 ship`: send sealed segments and dumps to an object store and remove them here once the
+ * store has confirmed them.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -254,7 +257,10 @@ int d9__cmd_ship(int argc, char **argv)
 	struct d9__ship_service ship = { .argc = argc, .argv = argv, .watch.fd = -1 };
 	int first, status;
 
-	/* Before anything else: what stands in the environment is not for other processes of this user. */
+	/*
+	 * Do this first: it makes /proc/PID/environ, which can hold keys, unreadable for this
+	 * user's other processes.
+	 */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	first = d9__ship_options_read(&ship.options, argc, argv);
 	status = first < 0 ? d9__args_exit(first) : run(&ship, argv + first);

@@ -179,7 +179,7 @@ static void put_problems(struct d9__text_out *out, const struct d9__recorder_see
 	}
 }
 
-/* The facts loop.LIBRARY.|what| that are not empty. */
+/* Write the facts loop.LIBRARY.|what| that are not empty. */
 static void put_complaints(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
 			   const char *what, const char *indent)
 {
@@ -201,7 +201,7 @@ static void put_complaints(struct d9__text_out *out, const struct d9__recorder_s
 	}
 }
 
-/* What the hooks of its loop libraries lack. */
+/* Write the hooks that the loop libraries lack. */
 static void put_degraded(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
 			 const char *indent)
 {
@@ -265,7 +265,7 @@ static void put_row(struct d9__text_out *out, const struct d9__recorder_seen *re
 	put_store(out, recorder, "        store: ");
 }
 
-/* Of the dead, what is not shown one by one. */
+/* Write the sums of the dead processes that are not listed one by one. */
 static void put_rest(struct d9__text_out *out, const struct d9__recorders *recorders, size_t shown)
 {
 	char size[D9__SIZE_LEN];
@@ -449,7 +449,10 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 		d9__text_string(out, "none has run yet\n");
 }
 
-/* Whether stacks are sampled, or why not: source.cpu; the others only where they were asked for. */
+/*
+ * Write whether stacks are sampled, or why not (source.cpu).  The other sources are written only if
+ * they were asked for.
+ */
 static void put_samples(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	static const struct {
@@ -483,7 +486,9 @@ static void put_blocking(struct d9__text_out *out, const struct d9__recorder_see
 	d9__text_wrapped(out, state, len, LABEL_WIDTH);
 }
 
-/* What took hold of each loop library: loop.LIBRARY.version and .capabilities. */
+/*
+ * Write the hooks that took hold of each loop library, from loop.LIBRARY.version and .capabilities.
+ */
 static void put_hooks(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	static const char suffix[] = ".capabilities=";
@@ -512,7 +517,7 @@ static void put_hooks(struct d9__text_out *out, const struct d9__recorder_seen *
 	}
 }
 
-/* The recorder keeps a log of its own: dial9 status tells how many lines it has, and what command shows them. */
+/* Write how many lines the recorder's own log has, and the command that shows them. */
 static void put_log(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	struct d9__log_counts counts;

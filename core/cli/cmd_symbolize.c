@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two passes: the first learns which modules were where, for those are recorded a moment after the first events that
- * need them; the second, segment after segment, gathers the addresses and writes what is at them behind the segment, and
- * names into the places where tasks were registered.
+ * `dial9 symbolize` reads a trace twice.  The first pass learns where modules were mapped, because
+ * they are recorded a moment after the first events that need them.  The second gathers each
+ * segment's addresses, appends their names to the segment, and replaces the places where tasks were
+ * registered by names.
  */
 #include "config.h"
 
@@ -168,7 +169,10 @@ static char *output_path(const struct trace *trace, const char *path, size_t seg
 	return n < 0 ? NULL : out;
 }
 
-/* The directory of |path| is made if it is missing, and has to be one in which nobody else can change names. */
+/*
+ * Make the directory of |path| if it is missing.  Refuse it, with -EPERM, if another user can
+ * change names in it.
+ */
 static int prepare_directory(const struct trace *trace, const char *path)
 {
 	bool is_copy = trace->options->output && trace->processes.n_segments > 1;
@@ -211,7 +215,9 @@ static int add_rows(struct trace *trace, struct d9__address_set *set, size_t seg
 		d9__symbolizer_resolve(symbolizer, item->address, item->ns, item->role, &frames);
 		if (item->met)
 			err = d9__symbolize_summary_count(&trace->summary, &frames);
-		/* Of an address that stands in a row only, what the row says is kept. */
+		/*
+		 * Leave the row of an address that no event has if its function is not found now.
+		 */
 		if (!err && (item->met || frames.known) && (all || !item->has_row))
 			err = d9__row_batch_add(rows, item->address, &frames);
 	}
@@ -227,7 +233,7 @@ static int finish_segment(struct trace *trace, size_t segment, struct d9__addres
 	char *output;
 	int err = d9_reader_segment(trace->reader, segment, &info);
 
-	/* What is not there is told with what was read. */
+	/* A missing segment was already told when the trace was read. */
 	if (info.err == -ENOENT)
 		return 0;
 	if (err || info.err || info.truncated || info.active) {

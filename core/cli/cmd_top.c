@@ -184,7 +184,7 @@ static void begin_poll(struct top *top, const struct d9_event *event, struct wor
 		top->callbacks[worker->callback].queue = queue;
 }
 
-/* |worker|'s callback |number| has been running until |ns|: what of that was not counted is. */
+/* Add the time of |worker|'s callback |number| up to |ns| that was not added yet. */
 static void add_busy(struct top *top, struct worker *worker, size_t number, uint64_t ns)
 {
 	uint64_t from_ns = worker->told_ns ? worker->told_ns : worker->began_ns;
@@ -302,7 +302,10 @@ static void forget_interval(struct top *top)
 
 /* ---- calls that are open ---- */
 
-/* Those that began before we looked are in the ring only. */
+/*
+ * Take the calls that began before this program looked from the ring, because the segment does not
+ * have them yet.
+ */
 static void adopt_open_calls(struct top *top)
 {
 	struct d9__open_calls_now running[D9__RING_OPEN_MAX];
@@ -397,7 +400,10 @@ static char *shown_name(struct top *top, const char *name)
 	return fclose(out) ? (free(text), NULL) : text;
 }
 
-/* Seconds that the events of the interval span; what was asked for if there are none. */
+/*
+ * Return the seconds between the interval's first and last event; the requested interval if it has
+ * none.
+ */
 static double span_s(const struct top *top)
 {
 	uint64_t ns = top->newest_ns - top->oldest_ns;
@@ -407,7 +413,10 @@ static double span_s(const struct top *top)
 
 /* ---- the table ---- */
 
-/* The figures before a callback's name; the first of |order| give way first where it is narrow. */
+/*
+ * The figures before a callback's name.  On a narrow screen those with the lowest |order| are left
+ * out first.
+ */
 enum figure {
 	CALLS_S,
 	BUSY,
@@ -426,13 +435,13 @@ static const struct {
 	[P99] = { "P99", 9, 3 },	 [LONGEST] = { "MAX", 9, 5 }, [QUEUE] = { "QUEUE", 6, 2 },
 };
 
-/* What there is room for. */
+/* The columns and lines that fit on the screen. */
 struct layout {
 	bool has[FIGURES];
 	size_t name; /* columns of the callback's name */
 	size_t width;
 	size_t lines; /* of the screen */
-	const char *end; /* what ends a line, before '\n' */
+	const char *end; /* the bytes that end a line, before '\n' */
 };
 
 static void lay_out(struct layout *layout)
@@ -572,7 +581,10 @@ static bool is_shown(const struct callback *callback)
 	return callback->took.count || callback->busy_ns;
 }
 
-/* What the directory, or the ring, has more of than anybody can use; how many lines. */
+/*
+ * Write the line about files or rings that were left out because of the memory budget.  Returns the
+ * number of lines.
+ */
 static size_t put_left_out(struct d9__text_out *out, const struct layout *layout)
 {
 	char *text = d9__budget_left_out(), line[512];
@@ -727,7 +739,10 @@ static int loop(struct top *top, struct d9__live *live)
 	return err ? d9__cmd_fail("top", "%s", strerror(-err)) : status;
 }
 
-/* What another user's process records, and the files that it names, root reads as that user. */
+/*
+ * Let root read another user's ring, and the files that it names, with that user's rights.  0 or
+ * -errno.
+ */
 static int give_up_rights(const struct d9__ring_view *view)
 {
 	struct d9__child_user user = d9__child_user_of(view);
@@ -746,10 +761,13 @@ static int run(const struct options *options, pid_t pid)
 	if (!err && recorders.n)
 		err = give_up_rights(&recorders.list[0].view);
 	if (!err && recorders.n) {
-		/* What is on its way to the segment is a second old; the machine may have started after all that. */
+		/*
+		 * Look back one second further than the interval, because events reach the segment
+		 * up to a second late.
+		 */
 		uint64_t back_ns = options->interval_ns + SECOND_NS, ns = now_ns();
 
-		/* How much is read of what comes and goes nobody knows beforehand. */
+		/* Start without a limit, because a running process writes an unknown amount. */
 		d9__budget_start(0);
 		top->options = options;
 		top->recorder = &recorders.list[0];

@@ -44,7 +44,10 @@ static int ask(struct d9__control *control, uint32_t what, uint32_t number, cons
 {
 	struct d9__ring_trigger *shared = control->trigger;
 	uint32_t before = atomic_load(&shared->requested);
-	/* Of somebody who did not wait for it. */
+	/*
+	 * Wait until an earlier request is answered, because its requester may not have waited for
+	 * it.
+	 */
 	int status = d9__control_await(control, &shared->done, before, ANSWER_NS);
 
 	if (status)
@@ -52,7 +55,7 @@ static int ask(struct d9__control *control, uint32_t what, uint32_t number, cons
 	shared->what = what;
 	shared->number = number;
 	snprintf(shared->text, sizeof(shared->text), "%s", text);
-	/* release: whoever sees the number sees what is asked for */
+	/* release: the process that reads the new number also reads the words before */
 	atomic_store_explicit(&shared->requested, before + 1, memory_order_release);
 	d9__control_wake(control);
 	status = d9__control_await(control, &shared->done, before + 1, ANSWER_NS);
@@ -143,7 +146,9 @@ static int explain(const struct d9__control *control, const char *text, const st
 	return D9__EXIT_FINDING;
 }
 
-/* Ask for |what| with each of |sent|, which the command line has as |texts|.  0 or an exit status. */
+/*
+ * Request |what| with each of |sent|, whose command line form is in |texts|.  0 or an exit status.
+ */
 static int change(struct d9__control *control, uint32_t what, char **texts, char **sent)
 {
 	struct d9__ring_trigger answer;

@@ -4,8 +4,7 @@
 #pragma once
 
 /*
- * The folder that holds viewer/ and toolkit/: of the build tree this program lies in, of the folder
- * it is installed in, or the configured one.  0 with a path for the caller to free, -ENOENT,
- * -ENOMEM.
+ * Return the folder with viewer/ and toolkit/: of the build tree or the installation that this
+ * program lies in, or the configured one.  0 with a path for the caller to free, -ENOENT, -ENOMEM.
  */
 int d9__data_path(char **out);

@@ -19,7 +19,7 @@
 #define MEASURE_LEN (2 * D9__UNITS_MAX)
 #define NAME_MOST   24
 #define NAME_LEAST  8
-#define NAMED	    8 /* of what is missing or fired, so many */
+#define NAMED	    8 /* missing segments or fired triggers are listed by name, at most */
 #define OVERDUE_NS  UINT64_C(60000000000)
 
 /* ---- gathering ---- */
@@ -36,7 +36,10 @@ static int add_broken(struct d9__dump_list *list, const char *path, const char *
 	return more->path && more->why ? 0 : -ENOMEM;
 }
 
-/* |follow|: somebody named it. */
+/*
+ * Add the manifest at |path|.  |follow|: a symbolic link may lead there, because the user named the
+ * path.
+ */
 static int add_manifest(struct d9__dump_list *list, const char *path, bool follow)
 {
 	struct d9__kept_dump *more = reallocarray(list->dumps, list->n + 1, sizeof(*more));
@@ -183,7 +186,7 @@ static void put_line(struct d9__text_out *out, const char *text)
 	d9__text_wrapped(out, text, strlen(text), 2);
 }
 
-/* Whether one before |i| is called as it is. */
+/* True if a trigger before |i| has the same name. */
 static bool was_told(const struct d9__kept_dump *dump, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -201,7 +204,7 @@ static size_t times_of(const struct d9__kept_dump *dump, const char *trigger)
 	return n;
 }
 
-/* All that fired, by name. */
+/* Print each trigger that fired by name. */
 static void print_fired(FILE *out, const struct d9__kept_dump *dump)
 {
 	size_t n = 0;
@@ -279,7 +282,7 @@ static void print_pairs(FILE *out, const struct d9__kept_dump *dump)
 	d9__kept_dump_pairs(dump, print_pair, out);
 }
 
-/* A line of what |print| says of |dump|, if it says anything. */
+/* Put the line that |print| writes about |dump|, unless it is empty. */
 static void put_said(struct d9__text_out *out, const struct d9__kept_dump *dump,
 		     void (*print)(FILE *out, const struct d9__kept_dump *dump))
 {

@@ -8,7 +8,7 @@
 #include "analyze/kept_dump.h"
 #include "text/text.h"
 
-/* What is called as a manifest, and is none. */
+/* A file with a manifest's name that is not a readable manifest. */
 struct d9__no_manifest {
 	char *path, *why; /* owned */
 };
@@ -29,7 +29,7 @@ int d9__dump_list_add(struct d9__dump_list *list, const char *path);
 
 void d9__dump_list_release(struct d9__dump_list *list);
 
-/* A line each where the terminal is wide enough for it, else two; and what is to be said beside. */
+/* Write the dumps: a line each on a wide terminal, else two, and notes below. */
 void d9__dump_list_text(struct d9__text_out *out, const struct d9__dump_list *list);
 
 /* One JSON object to standard output. */

@@ -28,7 +28,10 @@ static int set_files(posix_spawn_file_actions_t *files)
 	if (!err)
 		err = posix_spawn_file_actions_adddup2(files, STDERR_FILENO, STDOUT_FILENO);
 #if __GLIBC_PREREQ(2, 34)
-	/* What the caller of `dial9 record` left open is for CMD. */
+	/*
+	 * Close every other descriptor, because the caller of `dial9 record` left them open for CMD
+	 * alone.
+	 */
 	if (!err)
 		err = posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
 #endif
@@ -88,7 +91,9 @@ enum d9__hook_state d9__hook_look(struct d9__hook *hook, int *wait_status)
 {
 	pid_t pid;
 
-	/* Not yet reaped, its number is nobody else's. */
+	/*
+	 * The process is not reaped yet, so the kernel cannot have given its number to another one.
+	 */
 	if (!hook->killed && now_ns() >= hook->until_ns) {
 		siginfo_t info = { .si_pid = 0 };
 

@@ -16,13 +16,16 @@ struct d9__hook {
 enum d9__hook_state { D9__HOOK_RUNS, D9__HOOK_ENDED, D9__HOOK_TOO_LONG };
 
 /*
- * Start |argv|, which has until |limit_ns| from now, in a process group of its own, with every signal as a program finds
- * it, standard input empty, standard output as standard error, no other descriptor, and of the environment what is not
- * a secret: see the list.  0 or -errno.
+ * Start |argv| in a process group of its own, with |limit_ns| to run.  Signals have their default
+ * actions, standard input is empty, standard output goes to standard error, other descriptors are
+ * closed, and only variables without secrets are inherited: see the list.  0 or -errno.
  */
 int d9__hook_start(struct d9__hook *hook, char **argv, uint64_t limit_ns);
 
-/* How it is with one that runs.  Once it has ended, its status is in |*wait_status|; then its group is gone, if it took too long. */
+/*
+ * Return the state of a running hook.  Once it has ended, |*wait_status| is set; if it took too
+ * long, its group was killed.
+ */
 enum d9__hook_state d9__hook_look(struct d9__hook *hook, int *wait_status);
 
 /* Kill it with all of its group.  d9__hook_look() tells when it has ended. */

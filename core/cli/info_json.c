@@ -21,7 +21,7 @@ const char *d9__wall_text(uint64_t wall_ns, char buf[D9__WALL_LEN])
 	return buf;
 }
 
-/* "key":, after a comma unless it is the first of its object. */
+/* Write "key":, behind a comma unless it is the first of its object. */
 static void put_key(struct d9__text_out *out, const char *key, bool first)
 {
 	if (!first)

@@ -9,7 +9,7 @@
 #include "cli/trace_facts.h"
 #include "text/text.h"
 
-/* What is left out, as an object. */
+/* Write an object that names what was left out because of the memory budget. */
 void d9__left_out_json(struct d9__text_out *out);
 
 void d9__info_json(struct d9__text_out *out, const struct d9_reader *reader,

@@ -7,10 +7,10 @@
 
 enum { D9__LOOP_LIBRARIES = 3 };
 
-/* How each is known: by what its adapter looks for, and by what runs its loop. */
+/* A loop library: the file and the function by which it is recognised. */
 struct d9__loop_library {
 	const char *name, *file, *function;
-	const char *embedded; /* what to do where a program has a copy of its own */
+	const char *embedded; /* advice for a program that has a copy of its own */
 };
 
 extern const struct d9__loop_library d9__loop_libraries[D9__LOOP_LIBRARIES];

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 		return D9__EXIT_USAGE;
 	}
 	status = run(argc, argv);
-	/* What was printed by stdio: help and version.  Commands look after their own output. */
+	/* Only help and version are printed by stdio; commands check their own output. */
 	if (fflush(stdout) && errno != EPIPE && status == D9__EXIT_OK)
 		status = d9__cmd_fail(NULL, "cannot write: %s", strerror(errno));
 	return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What inotify tells is only that it is time to look, because its queue overflows and new directories race: every look is at
- * all directories of CMD's processes, and comes by itself once in a while.
+ * `dial9 record --on-dump`: run commands for finished dumps.  Notices of inotify only tell that it
+ * is time to look, because its queue overflows and new directories race: each look reads all
+ * directories of CMD's processes, and one happens by itself once in a while.
  */
 #include "config.h"
 
@@ -33,7 +34,7 @@
 #define ID_LEN	      26
 #define LOOK_MS	      1000 /* between two looks that nothing asked for */
 #define RUNNING_MS    20   /* between two looks at a command that runs */
-#define HEAD_BYTES    4096 /* of a manifest: its state stands in front of what can be long */
+#define HEAD_BYTES    4096 /* of a manifest: its state comes before the fields that can be long */
 #define ANCESTORS_MAX 64
 
 struct id {
@@ -44,7 +45,7 @@ struct id {
 struct place {
 	char *name;
 	bool ours;
-	struct id *seen; /* dumps that were taken up, whose manifests are still there */
+	struct id *seen; /* dumps that were handled and whose manifests are still there */
 	size_t n_seen;
 };
 
@@ -203,7 +204,10 @@ static bool take_id(const char *name, struct id *out)
 	return strspn(out->text, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == ID_LEN;
 }
 
-/* |ended|: nobody writes it any more.  No text in it holds an end of line, so what stands behind one is the recorder's. */
+/*
+ * True if the manifest |name| will not change any more.  |ended|: its process has ended.  Texts in
+ * it hold no newline, so a match behind one was written by the recorder.
+ */
 static bool is_finished(int dir_fd, const char *name, bool ended)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -258,7 +262,9 @@ static void look_into(struct d9__on_dump *it, struct place *place)
 			close(fd);
 		return;
 	}
-	/* What CMD was killed in the middle of has been recovered by now. */
+	/*
+	 * Dumps that CMD was killed in have been recovered by now, so an open one is finished, too.
+	 */
 	ended = it->last && !d9__folder_is_held(fd);
 	while ((entry = readdir(stream))) {
 		bool old = take_id(entry->d_name, &id) && has_seen(place, &id);
@@ -276,7 +282,7 @@ static void look_into(struct d9__on_dump *it, struct place *place)
 
 /* ---- whose processes ---- */
 
-/* The process that started |pid|; 0: it is not known. */
+/* Return the parent of |pid|; 0: unknown. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[32], text[512], *behind;
@@ -371,7 +377,7 @@ static void drain(int fd)
 		;
 }
 
-/* Until it is time to look, or the command that runs has ended. */
+/* Wait until it is time to look, or until the running command ends. */
 static void wait_for_more(struct d9__on_dump *it)
 {
 	struct pollfd fds[] = { { .fd = it->wake, .events = POLLIN }, { .fd = it->inotify, .events = POLLIN } };
@@ -385,7 +391,7 @@ static void wait_for_more(struct d9__on_dump *it)
 		drain(it->inotify);
 }
 
-/* Somebody wants this process to end: what waits is left out, and what runs is killed. */
+/* This process was told to end: count the waiting commands as left out and kill the running one. */
 static void give_up(struct d9__on_dump *it)
 {
 	size_t runs = it->hook.pid != 0;
@@ -404,7 +410,10 @@ static void *watch(void *arg)
 	bool ending = false;
 
 	while (!ending || it->n_waiting) {
-		/* acquire: what CMD left is there to be seen */
+		/*
+		 * acquire: pairs with the release of d9__on_dump_end(); the files that CMD left are
+		 * visible
+		 */
 		ending = it->last = atomic_load_explicit(&it->ending, memory_order_acquire);
 		look(it);
 		if (atomic_load_explicit(&it->hurry, memory_order_relaxed))
@@ -459,7 +468,7 @@ struct d9__on_dump *d9__on_dump_begin(const struct d9__on_dump_plan *plan)
 		it->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		it->done = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		err = it->wake < 0 || it->done < 0 ? errno : 0;
-		/* Without it, looks that nothing asked for find what there is. */
+		/* Without inotify, the looks that happen once in a while find the dumps. */
 		if (it->inotify >= 0)
 			inotify_add_watch(it->inotify, plan->dir, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
 		if (!err)

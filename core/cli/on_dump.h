@@ -15,7 +15,7 @@
 #include "cli/run/record_result.h"
 
 #define D9__ON_DUMP_COMMANDS 8
-#define D9__ON_DUMP_WAITING  16 /* dumps, beside the one that commands run for; what is more is left out */
+#define D9__ON_DUMP_WAITING  16 /* dumps that wait for their commands; further ones are left out */
 #define D9__ON_DUMP_LIMIT_NS UINT64_C(30000000000)
 
 /* Which commands.  All zero: none. */
@@ -32,25 +32,29 @@ void d9__on_dump_release(struct d9__on_dump_commands *commands);
 struct d9__on_dump_plan {
 	const struct d9__on_dump_commands *commands;
 	const char *dir;		     /* the trace directory, absolute */
-	const struct d9__namespaces *before; /* in it: theirs are not CMD's */
+	const struct d9__namespaces *before; /* in it before CMD started: not CMD's */
 	uint64_t limit_ns;		     /* that a command may take */
 };
 
-/* What came of it. */
+/* The result of all commands. */
 struct d9__on_dump_outcome {
 	uint64_t runs, failed, left_out;
-	bool given_up;	/* somebody wanted this process to end */
+	bool given_up;	/* this process was told to end */
 	char last[512]; /* of the latest that failed: the command, why, the manifest */
 };
 
 struct d9__on_dump;
 
-/* Before CMD starts.  |plan| and what it points to stay until the end.  NULL: there are no commands, or one line was printed. */
+/*
+ * Begin, before CMD starts.  |plan| and all that it points to must stay until the end.  NULL: there
+ * are no commands, or one line was printed.
+ */
 struct d9__on_dump *d9__on_dump_begin(const struct d9__on_dump_plan *plan);
 
 /*
- * CMD has ended, and what it left is recovered: handle what is finished by now, and dumps that it was killed in the middle of,
- * and wait for that, unless somebody wants this process to end; frees |on_dump|.  NULL is allowed.
+ * Call this once CMD has ended and its rings are recovered.  Handle the remaining dumps, those that
+ * CMD was killed in included, and wait for their commands unless this process is told to end.
+ * Frees |on_dump|; NULL is allowed.
  */
 void d9__on_dump_end(struct d9__on_dump *on_dump, struct d9__on_dump_outcome *out);
 

@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-/* True if nobody but this user, or root, can put a file into |path|. */
+/* True if only this user, or root, can put a file into |path|. */
 static bool is_own(const char *path)
 {
 	struct stat st;
@@ -92,7 +92,7 @@ static void remove_later(const char *path, int until)
 	unlink(path);
 }
 
-/* Start the helper, as nobody's child, so that no process waits for it.  0 or -errno. */
+/* Start the helper detached from this process, so that no process waits for it.  0 or -errno. */
 static int start_helper(struct d9__open_page *page)
 {
 	int ends[2], err = 0;

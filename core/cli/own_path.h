@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Own path: where this very program lies, for finding what was built or installed with it. */
+/* Own path: the folder of this program, from which its other files are found. */
 
 #pragma once
 

@@ -11,11 +11,11 @@
 
 #include "cli/pager.h"
 
-/* What shells exit with when there is no such command, or it cannot be run. */
+/* The exit statuses of shells for a command that cannot be run or is not found. */
 #define STATUS_CANNOT_RUN 126
 #define STATUS_NOT_FOUND  127
 
-/* What the user asked for; NULL: nothing. */
+/* Return the pager that the environment names; NULL: none. */
 static const char *command_of_user(void)
 {
 	const char *command = getenv("DIAL9_PAGER");
@@ -28,7 +28,7 @@ static void run_pager(const char *command, const int *ends)
 	dup2(ends[0], STDIN_FILENO);
 	close(ends[0]);
 	close(ends[1]);
-	/* Quit if it fits, let colours through, leave the screen as it is. */
+	/* F: exit if it fits on the screen; R: keep colours; X: do not clear the screen. */
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
 	signal(SIGPIPE, SIG_DFL);

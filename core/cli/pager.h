@@ -8,15 +8,18 @@
 
 struct d9__pager {
 	pid_t pid;
-	int terminal; /* what standard output was */
+	int terminal; /* a copy of the original standard output */
 };
 
 /*
- * If standard output is a terminal, let it go through $DIAL9_PAGER, $PAGER or less(1), with LESS=FRX if
- * that is not set; neither an empty one nor "cat" is one.  Whether there is a pager, which
- * d9__pager_end() ends.
+ * Send standard output through $DIAL9_PAGER, $PAGER or less(1) if it is a terminal, with LESS=FRX
+ * unless LESS is set.  True if a pager runs, which d9__pager_end() ends.  An empty name, or "cat",
+ * means none.
  */
 bool d9__pager_begin(struct d9__pager *pager);
 
-/* Wait until the user has read; false if the pager could not be run: then nobody has seen what was printed. */
+/*
+ * Wait until the user has read.  False if the pager could not be run, so that the output was not
+ * shown.
+ */
 bool d9__pager_end(struct d9__pager *pager);

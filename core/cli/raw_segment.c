@@ -13,7 +13,7 @@
 /* For one frame and the pools of one batch, beyond what the file's own size justifies. */
 #define MEMORY_BYTES  (UINT64_C(64) << 20)
 #define MEMORY_FACTOR 2
-/* What it may unpack to: as in trace_input.c. */
+/* The most that a file may unpack to; the same limit as in trace_input.c. */
 #define UNPACKED_BYTES	(UINT64_C(256) << 20)
 #define UNPACKED_FACTOR 32
 
@@ -62,7 +62,7 @@ static int find_first_ns(struct d9__raw_segment *segment)
 	return err;
 }
 
-/* Of what need not end, the beginning has to be that of a trace before more is taken of it. */
+/* Read no more of a pipe than its head until that is a trace's, because a pipe need not end. */
 static int open_pipe(struct d9__raw_segment *segment, char **why)
 {
 	struct d9__trace_segment begun;
@@ -83,7 +83,10 @@ int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path, char
 	err = d9__path_is_pipe(path) ? open_pipe(segment, why) : d9__input_open(&segment->input, path);
 	if (err)
 		return err;
-	/* A pipe is read twice as well: its beginning says where it belongs among the others. */
+	/*
+	 * Copy a pipe to a file, because it is read twice: its head tells its place among the
+	 * segments.
+	 */
 	err = d9__input_spool(&segment->input);
 	if (!err)
 		err = find_first_ns(segment);
@@ -97,7 +100,7 @@ static void explain(struct d9__raw_segment *segment, int err, uint64_t offset, c
 	snprintf(segment->message, sizeof(segment->message), "offset %" PRIu64 ": %s", offset, what);
 }
 
-/* What ended the stream, in words. */
+/* Describe in words why the stream ended. */
 static void note_end(struct d9__raw_segment *segment)
 {
 	const struct d9__container *container = &segment->container;

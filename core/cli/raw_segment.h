@@ -21,10 +21,13 @@ struct d9__raw_segment {
 	struct d9__definitions schemas;
 	bool opened, reading;
 	bool keep_frames; /* set it before the first frame: |container| tells of zstd's, up to where it was read */
-	/* After the last frame: why it is the last.  |cut|: the segment ends inside another one, which is no error. */
+	/*
+	 * Set after the last frame: the reason why it is the last.  |cut|: the segment ends inside
+	 * of the next one, which is no error.
+	 */
 	int err;
 	bool cut;
-	char message[256]; /* if |err| or |cut|: where and what, without the path */
+	char message[256]; /* if |err| or |cut|: the place and the fault, without the path */
 };
 
 /*

@@ -31,7 +31,10 @@ static void take(void)
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 }
 
-/* Who stopped the process had the terminal meanwhile.  tcsetattr(3) may be called in handlers. */
+/*
+ * Set the terminal to raw mode again, because the shell changed it while the process was stopped.
+ * tcsetattr(3) is async-signal-safe.
+ */
 static void on_continue(int signal)
 {
 	int err = errno;
@@ -56,7 +59,7 @@ void d9__raw_terminal_begin(void)
 	/* No SA_RESTART: the wait has to end. */
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sigaction(ends[i], &(struct sigaction){ .sa_handler = on_end }, NULL);
-	/* In the background the terminal is somebody else's. */
+	/* Leave the terminal alone in the background: the foreground job owns it. */
 	if (tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &before))
 		return;
 	keys = changed = true;

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 /*
- * Take keys from standard input, if that is a terminal.  Interrupts, hangups and the like end the waits
- * below from here on; a process that is stopped and goes on finds the terminal as it was here.  What was
- * changed is put back when the process exits, in d9__raw_terminal_end() or before.
+ * Take keys from standard input, if it is a terminal.  Signals such as SIGINT and SIGHUP end the
+ * waits below from here on.  A stopped process gets its settings back when it continues.  The
+ * terminal is restored by d9__raw_terminal_end(), or when the process exits.
  */
 void d9__raw_terminal_begin(void);
 void d9__raw_terminal_end(void);
 
-/* Whether a signal or the key 'q' ended it.  Waits for |ns| otherwise, or until another key comes. */
+/* Wait for |ns| or until a key comes.  True if a signal or the key 'q' ended the wait. */
 bool d9__raw_terminal_quits(uint64_t ns);

@@ -16,8 +16,8 @@ struct d9__report_page {
 };
 
 /*
- * Write the page of what |reader| has read.  The exit status, after a line on stderr that says why
- * there is no page, or how large it is.
+ * Write the page of the trace that |reader| has read.  Returns an exit status, after a line on
+ * stderr that tells the page's size or why there is none.
  */
 int d9__report_page(const struct d9__report_page *page, char **paths,
 		    const struct d9_reader *reader, const struct d9__report *reports, size_t n,

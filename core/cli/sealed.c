@@ -44,7 +44,7 @@ static int add(struct d9__sealed *sealed, const char *path)
 	return 0;
 }
 
-/* The sealed segments below |path|, whatever else lies there. */
+/* Add the sealed segments below |path| and ignore its other files. */
 static int add_folder(struct d9__sealed *sealed, const char *path)
 {
 	struct d9__folder all = { 0 };
@@ -60,7 +60,7 @@ static int add_folder(struct d9__sealed *sealed, const char *path)
 	return err;
 }
 
-/* What is missing is told, and the others are worked on. */
+/* Add the sealed segments of the dump at |path|.  A missing one is told and skipped. */
 static int add_dump(struct d9__sealed *sealed, const char *command, const char *path)
 {
 	struct d9__kept_dump dump;

@@ -12,10 +12,13 @@
 struct d9__sealed {
 	struct d9__folder files;
 	size_t n_active; /* left out: they are still being written */
-	bool missing;	 /* a manifest lists what is not there; a line has told it */
+	bool missing;	 /* a manifest lists a missing segment, and a line was printed */
 };
 
-/* Add what |path| means.  0, or the exit status of |command| after a line on stderr. */
+/*
+ * Add the segments of |path|: a segment, a manifest or a folder.  0, or the exit status of
+ * |command| after a line on stderr.
+ */
 int d9__sealed_add(struct d9__sealed *sealed, const char *command, const char *path);
 
 void d9__sealed_release(struct d9__sealed *sealed);

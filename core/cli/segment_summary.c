@@ -215,7 +215,10 @@ static void put_findings(struct d9__json *json, const struct d9__findings *findi
 	for (size_t i = 0; i < findings->n && told < FINDINGS_MAX; i++) {
 		const struct d9__finding *finding = findings->items[i];
 
-		/* A segment by itself is never the whole of a trace: of its data only what spoils it is told. */
+		/*
+		 * Of findings about the data only critical ones count, because a single segment is
+		 * never a whole trace.
+		 */
 		if (finding->severity > (finding->about == D9__ABOUT_DATA ? D9__CRITICAL : D9__WARNING))
 			continue;
 		told++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Summary: what the page over many segments knows of one, in a few kilobytes: which process wrote
- * it, how long its callbacks took and when, its findings, its stacks.  `dial9 serve` has one made
- * of each segment, by a process of its own, and adds them up.
+ * Summary: the few kilobytes that the page over many segments keeps of one: its process, how long
+ * its callbacks took and when, its findings, its stacks. `dial9 serve` has each segment summed up
+ * by a process of its own, and adds the summaries up.
  */
 
 #pragma once
@@ -11,5 +11,8 @@
  * a line on stderr. */
 int d9__segment_summary(const char *command, const char *path);
 
-/* The same for `dial9 ship`, as d9__program_run() calls it. */
+/*
+ * Write the summary of the segment at |path| to standard output; for d9__program_run() in `dial9
+ * ship`.
+ */
 int d9__summary_to_stdout(const char *path);

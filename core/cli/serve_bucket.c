@@ -26,7 +26,7 @@ static bool is_prefix(const char *prefix)
 	       strspn(prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/=") == strlen(prefix);
 }
 
-/* Why what is fetched cannot lie in |path|. */
+/* Print why fetched files cannot be put into |path|. */
 static int refuse(int err, const char *path)
 {
 	struct stat st;
@@ -39,7 +39,10 @@ static int refuse(int err, const char *path)
 	return d9__cmd_fail("serve", "%s: %s", path, strerror(-err));
 }
 
-/* The folder for what is fetched, made with mode 0700, whose path |path| gets.  The exit status, or 0. */
+/*
+ * Make the folder of fetched files with mode 0700 and put its path into |path|.  The exit status,
+ * or 0.
+ */
 static int open_folder(char path[PATH_MAX], int *out)
 {
 	char own[PATH_MAX];

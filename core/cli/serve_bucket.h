@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `dial9 serve --bucket`: what is said of the store, and the source of the server. */
+/* `dial9 serve --bucket`: the options of the store, and the server's source. */
 
 #pragma once
 
@@ -15,5 +15,8 @@ struct d9__serve_bucket {
 	bool used;	    /* an option of a bucket was given */
 };
 
-/* 0 with |*out|, which the server takes, and |*name|; else the exit status, after a line on stderr. */
+/*
+ * Returns 0 with |*out|, which the server takes over, and |*name|; else an exit status, after a
+ * line on stderr.
+ */
 int d9__serve_bucket_open(const struct d9__serve_bucket *bucket, struct d9__segment_source *out, const char **name);

@@ -176,7 +176,7 @@ static void put_running(struct d9__text_out *out, const struct d9__recorder_seen
 	d9__text_char(out, ']');
 }
 
-/* What the process told about itself: program, loop.LIBRARY.*, runtime.NAME. */
+/* Write the process's own facts: program, loop.LIBRARY.*, runtime.NAME. */
 static void put_facts(struct d9__text_out *out, const char *facts)
 {
 	bool first = true;
@@ -198,7 +198,10 @@ static void put_facts(struct d9__text_out *out, const char *facts)
 	d9__text_char(out, '}');
 }
 
-/* Where its trace is to be stored: null, or the names and what waits, null if that is not to be seen. */
+/*
+ * Write the store of the trace: null for none, else the names and the backlog, null if that cannot
+ * be read.
+ */
 static void put_store(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	const struct d9__ring_header *header = &recorder->view.header;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `dial9 status`: of a recorder whose trace is to be stored elsewhere, what waits for a shipper. */
+/* `dial9 status`: the backlog of a recorder whose trace goes to a store. */
 
 #pragma once
 
@@ -12,5 +12,8 @@
 /* Sealed segments of it that are still here; -1: its directory is not to be seen. */
 long d9__status_store_waiting(const struct d9__recorder_seen *recorder);
 
-/* "s3://BUCKET/PREFIX; 3 segments wait for a shipper: ..."; false: it is to be stored nowhere. */
+/*
+ * Write "s3://BUCKET/PREFIX; 3 segments wait for a shipper: ...".  False: the recorder names no
+ * store.
+ */
 bool d9__status_store(const struct d9__recorder_seen *recorder, char text[D9__STATUS_STORE_LEN]);

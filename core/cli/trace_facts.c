@@ -19,7 +19,9 @@
 
 /* ---- tallies ---- */
 
-/* The item |name| of |tallies|, made with 0 if it is new.  Its index, or -1 if out of memory. */
+/*
+ * Find the item |name| of |tallies|, or make it with 0.  Returns its index, or -1 if out of memory.
+ */
 static ptrdiff_t find_tally(struct d9__tallies *tallies, const char *name, size_t len)
 {
 	struct d9__tally *bigger;
@@ -134,7 +136,7 @@ static void take_clock_sync(struct d9__process *process, const struct d9_event *
 	process->sync_wall_ns = wall_ns;
 }
 
-/* The fact of |key|, made if it is new; NULL: out of memory. */
+/* Find the fact of |key|, or make it.  NULL: out of memory. */
 static struct d9__fact *find_fact(struct d9__process *process, const struct d9_text *key)
 {
 	struct d9__fact *bigger;
@@ -205,7 +207,7 @@ static int take_loss(struct d9__process *process, const struct d9_event *event)
 	return 0;
 }
 
-/* Replace |*line| by what is in the scratch buffer, without the newline; by NULL if it did not fit. */
+/* Replace |*line| by the scratch buffer's text without the newline; by NULL if it did not fit. */
 static int keep_line(struct d9__text_out *scratch, char **line)
 {
 	bool fits = !scratch->err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `dial9 info` tells: gathered in one pass over a trace, in any order of events. */
+/* The facts that `dial9 info` prints, gathered in one pass over a trace in any order of events. */
 
 #pragma once
 

@@ -22,7 +22,7 @@
 
 /* The program and its libraries. */
 struct scope {
-	const char *command, *option, *libraries; /* for messages: who was asked, by what, and which they are */
+	const char *command, *option, *libraries; /* for messages: the command, its option, the libraries */
 	char program[PATH_MAX];
 	char **paths; /* the program's first */
 	size_t n;
@@ -61,7 +61,10 @@ static bool open_needed(struct scope *scope, const char *program)
 	return fine;
 }
 
-/* A file that process |pid| has mapped, by the name that it has here: in another namespace that may be somebody else's. */
+/*
+ * Add a file that process |pid| has mapped.  Its path is used if it leads to the same inode here;
+ * in another mount namespace only /proc/PID/root/PATH does.
+ */
 static bool add_mapped(struct scope *scope, pid_t pid, const char *path, uint64_t inode)
 {
 	char elsewhere[PATH_MAX + 64];
@@ -83,7 +86,10 @@ static const char *mapped_file(const char *line, uint64_t *inode)
 	return line + at;
 }
 
-/* What |maps| of process |pid| shows: the program, or all others.  False: no memory. */
+/*
+ * Add the files in |maps| of process |pid|: the program only, or all but the program.  False: out
+ * of memory.
+ */
 static bool add_all_mapped(struct scope *scope, pid_t pid, FILE *maps, bool program)
 {
 	char *line = NULL;
@@ -105,7 +111,7 @@ static bool add_all_mapped(struct scope *scope, pid_t pid, FILE *maps, bool prog
 	return fine;
 }
 
-/* What process |pid| has mapped to execute.  0 or -errno. */
+/* Add all files that process |pid| has mapped to execute, the program first.  0 or -errno. */
 static int open_mapped(struct scope *scope, pid_t pid)
 {
 	char name[64];
@@ -247,7 +253,7 @@ static bool has_names(const char *texts)
 	return false;
 }
 
-/* |texts| with what its names stand for.  NULL: one line was printed. */
+/* Return |texts| with names replaced by addresses.  NULL: one line was printed. */
 static char *resolve(const char *texts, const struct scope *scope)
 {
 	char *text = NULL;

@@ -10,7 +10,7 @@
 #include "export/stack_tree.h"
 #include "text/shown.h"
 
-/* What stands between frames cannot stand in a name. */
+/* Write |name| without ';', which separates frames. */
 static void put_name(FILE *out, const char *name)
 {
 	for (;;) {

@@ -46,7 +46,7 @@ struct pprof {
 	bool failed; /* no memory */
 };
 
-/* What a location or a function takes: places in a table that is half empty. */
+/* The bytes of a location or a function: its places in a table that is half empty. */
 #define ENTRY_BYTES (3 * sizeof(struct d9__table_entry))
 
 static uint64_t text(struct pprof *p, const char *text)
@@ -138,7 +138,7 @@ static void put_location(struct pprof *p, uint64_t number, uint64_t mapping, uin
 	uint64_t functions[D9__SYMBOL_DEPTH_MAX];
 	size_t n = frames->n < D9__SYMBOL_DEPTH_MAX ? frames->n : D9__SYMBOL_DEPTH_MAX;
 
-	/* Those that are new are messages of their own, before this one. */
+	/* Write new functions first, because each is a message of its own before this one. */
 	for (size_t i = 0; i < n; i++)
 		functions[i] = function_of(p, frames->items[i].function ? frames->items[i].function : "[unknown]",
 					   frames->items[i].path ? frames->items[i].path : frames->items[i].file);
@@ -390,7 +390,7 @@ static void put_head(struct pprof *p)
 	p->message.len = 0;
 }
 
-/* What is missing: `go tool pprof -comments` shows it. */
+/* Write what the profile lacks, as `go tool pprof -comments` shows it. */
 static void put_comments(struct pprof *p)
 {
 	const struct d9__trace_losses *losses = &p->profile->analysis.losses;

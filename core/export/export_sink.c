@@ -25,7 +25,7 @@ struct d9__sink {
 	unsigned char plain[64 << 10], packed[64 << 10];
 };
 
-/* What a signal has to remove. */
+/* The file that a signal handler removes. */
 static char *volatile half_written;
 
 static void remove_and_die(int sig)

@@ -159,7 +159,7 @@ static void put_worker(struct chart *chart, const struct d9__profile *profile, c
 	d9__json_u64(chart->json, "startValue", 0);
 	d9__json_u64(chart->json, "endValue", last_ns);
 	d9__json_open(chart->json, "events", '[');
-	/* What stands inside of no callback that is wanted is left out. */
+	/* Leave out calls that are not inside of a wanted callback. */
 	for (size_t i = 0; i < n; i++) {
 		close_until(chart, start_of(chart, &calls[i]));
 		if (frames[i] != NO_FRAME && (calls[i].callback || chart->n))

@@ -35,7 +35,9 @@ static double width_of(const struct drawing *d, const struct d9__tree_node *node
 
 /* ---- boxes ---- */
 
-/* What a box looks like: functions by a shade that their name has wherever it stands. */
+/*
+ * Write the class of a box.  A function's shade comes from its name, so it is the same everywhere.
+ */
 static void put_class(const struct drawing *d, const struct d9__tree_node *node)
 {
 	static const char *const classes[] = { [D9__TREE_KERNEL] = "k", [D9__TREE_UNKNOWN] = "u", [D9__TREE_NOTE] = "n",
@@ -72,7 +74,10 @@ static void put_box(const struct drawing *d, const struct d9__tree_node *node)
 	fputs("</text></g>\n", d->out);
 }
 
-/* What is inside of a narrow box is no wider. */
+/*
+ * Set the depth from the wide boxes alone: no box inside of a narrow one is drawn, because it is no
+ * wider.
+ */
 static void measure(struct drawing *d)
 {
 	for (const struct d9__tree_node *node = &d->tree->root; node; node = d9__stack_tree_next(node)) {
@@ -140,7 +145,7 @@ static void put_count(const struct drawing *d, const char **between, uint64_t n,
 	*between = "; ";
 }
 
-/* What is missing in the picture. */
+/* Write the samples that the picture does not show. */
 static void put_missing(const struct drawing *d)
 {
 	const char *between = "";

@@ -7,5 +7,8 @@
 
 d9__profile_writer d9__flame_svg;
 
-/* What a browser does with it (flame_script.c): colours in light and dark, search and zoom. */
+/*
+ * The style and the script of the page (flame_script.c): colours in light and dark, search and
+ * zoom.
+ */
 extern const char d9__flame_style[], d9__flame_script[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long calls: when callbacks of a trace took as long as somebody asked for, or longer. */
+/* Long calls: the times of a trace's callbacks that took at least as long as was asked for. */
 
 #pragma once
 

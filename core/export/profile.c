@@ -22,12 +22,15 @@
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"
 
-/* What a stack takes besides its addresses: itself, a place in the list and places in a table that is half empty. */
+/*
+ * The bytes of a stack besides its addresses: itself, a place in the list and places in a table
+ * that is half empty.
+ */
 #define STACK_BYTES (sizeof(struct d9__profile_stack) + 2 * sizeof(void *) + 3 * sizeof(struct d9__table_entry))
 
 /* ---- samples ---- */
 
-/* All that makes two samples one: compared by its hash, which has a secret. */
+/* The fields in which two samples have to agree to be added up; compared by a keyed hash. */
 struct content {
 	uint64_t callback, worker, tid, span, truncated;
 	uint64_t addresses[D9__PROFILE_FRAMES];
@@ -397,7 +400,7 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
 	if (err)
 		return d9__traces_close(command, profile->reader, err);
 	status = name_all(profile, command);
-	/* What was not found may stand behind a damage. */
+	/* Tell damage too: missing samples may be behind it. */
 	if (status)
 		d9__traces_close(command, profile->reader, 0);
 	return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profile: the stack samples of one process that somebody asked for, equal ones added up, and what their addresses mean.
+ * Profile: the wanted stack samples of one process, equal ones added up, and the functions at their
+ * addresses.
  *
  *	struct d9__profile profile = { .wanted = { .to_ns = UINT64_MAX } };
  *
@@ -37,7 +38,7 @@ enum d9__profile_by {
 	D9__PROFILE_BY_SPAN,
 };
 
-/* What a stack counts. */
+/* The unit that stacks are counted in. */
 enum d9__profile_weight {
 	D9__PROFILE_WEIGHT_OF_KIND, /* what its kind is counted in */
 	D9__PROFILE_WEIGHT_SAMPLES,
@@ -48,7 +49,7 @@ enum d9__profile_weight {
 /* Which samples are wanted, and how. */
 struct d9__profile_filter {
 	const char *callback; /* its name or a glob(7) pattern; NULL: of all, and outside of callbacks */
-	const char *span;     /* likewise a name: of the program's spans, at any depth */
+	const char *span;     /* a name or pattern as well: of the program's spans, at any depth */
 	const char *loop;     /* the name of a loop; NULL: of all, and of threads that run none */
 	enum d9__profile_kind kind;
 	enum d9__profile_by by;
@@ -59,7 +60,7 @@ struct d9__profile_filter {
 	uint64_t min_ns;	 /* only inside of calls that took so long; 0: also outside of calls */
 };
 
-/* What samples of allocations are estimated to stand for. */
+/* The allocations that the samples stand for, estimated. */
 struct d9__profile_heap {
 	uint64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
 };
@@ -84,7 +85,7 @@ struct d9__profile_stack {
 struct d9__profile {
 	struct d9__profile_filter wanted;
 	struct d9__profile_calls *calls; /* d9__profile_calls_want(); NULL: they are not */
-	bool raw;   /* addresses are enough: whoever reads the file names them */
+	bool raw;   /* addresses are enough: the reader of the file names them */
 	bool whole; /* the analysis is wanted too: it is finished and kept, and a trace need not have samples */
 
 	/* Set by d9__profile_read(). */
@@ -110,7 +111,7 @@ struct d9__profile {
 	int err;	  /* of what the analysis called back for */
 };
 
-/* What |n| of the profile's unit are: "3 samples", "1.34 MiB", "25.0 ms". */
+/* Return |n| of the profile's unit as text: "3 samples", "1.34 MiB", "25.0 ms". */
 struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t n);
 
 /*
@@ -125,7 +126,7 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
  */
 int d9__profile_close(struct d9__profile *profile, const char *command, int err);
 
-/* What address |i| of |stack| means; never no frame.  Borrowed until the next question. */
+/* Find the frames at address |i| of |stack|, at least one.  Borrowed until the next call. */
 void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_stack *stack, size_t i,
 			struct d9__frames *out);
 

@@ -97,7 +97,7 @@ static ssize_t write_to_sink(void *sink, const char *bytes, size_t len)
 	return -1;
 }
 
-/* What |target| writes of |profile| goes into |sink|.  0 or -errno. */
+/* Write |profile| into |sink| in the format of |target|.  0 or -errno. */
 static int fill(struct d9__sink *sink, struct d9__profile *profile, const struct d9__profile_target *target)
 {
 	FILE *out = fopencookie(sink, "w", (cookie_io_functions_t){ .write = write_to_sink });

@@ -7,12 +7,12 @@ enum d9__profile_kind {
 	D9__PROFILE_KIND_CPU,	  /* where threads computed */
 	D9__PROFILE_KIND_OFF_CPU, /* where they blocked in callbacks, or were when the kernel took them off the CPU */
 	D9__PROFILE_KIND_HEAP,	  /* where they allocated */
-	D9__PROFILE_KIND_LIVE,	  /* the same, of what nobody has freed */
+	D9__PROFILE_KIND_LIVE,	  /* where they allocated memory that was never freed */
 	D9__PROFILE_KIND_IDLE,	  /* where idle tasks were armed */
 	D9__PROFILE_KINDS
 };
 
-/* What is counted. */
+/* The unit of a kind's counts. */
 enum d9__profile_unit {
 	D9__PROFILE_SAMPLES,
 	D9__PROFILE_MICROSECONDS,

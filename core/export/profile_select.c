@@ -148,7 +148,7 @@ static int check_found(const struct d9__profile *profile, const char *command)
 
 /* ---- what they count ---- */
 
-/* What one sample of |stack| counts once more is in |of|. */
+/* Count every stack by |of| instead of the unit of its kind. */
 static void weigh(struct d9__profile *profile, uint64_t (*of)(const struct d9__profile *, const struct d9__profile_stack *))
 {
 	profile->samples = 0;

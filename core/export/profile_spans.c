@@ -146,7 +146,10 @@ int d9__profile_spans_take(struct d9__profile_spans *spans, const struct d9_even
 	}
 }
 
-/* What |thread| is inside of; one that came to run a loop may have entered some before. */
+/*
+ * Return the thread's open spans.  A thread that has become a worker may have entered them before,
+ * under its tid.
+ */
 static const struct thread *find_thread(const struct d9__profile_spans *spans, const struct d9__profile_thread *thread)
 {
 	const struct thread *found = d9__table_find(&spans->threads, key_of(thread->has_worker, thread->worker, thread->tid));

@@ -21,7 +21,10 @@ void d9__protobuf_varint(struct d9__protobuf *message, uint64_t n);
 /* The field |field|; 0 is what a field has that is not there, and is left out. */
 void d9__protobuf_number(struct d9__protobuf *message, unsigned field, uint64_t n);
 
-/* The same with |len| bytes: text, packed numbers or a message; also if they are none. */
+/*
+ * Write the field |field| with |len| bytes: text, packed numbers or a message; also if there are
+ * none.
+ */
 void d9__protobuf_bytes(struct d9__protobuf *message, unsigned field, const void *bytes, size_t len);
 
 /* The field |field| of |outer| is |inner|, which is empty after that. */

@@ -11,7 +11,7 @@
 #include "export/stack_tree.h"
 #include "read/stack_role.h"
 
-/* What a node takes: itself, a place in the list and places in a table that is half empty. */
+/* The bytes of a node: itself, a place in the list and places in a table that is half empty. */
 #define NODE_BYTES (sizeof(struct d9__tree_node) + 2 * sizeof(void *) + 3 * sizeof(struct d9__table_entry))
 
 static int make_room(struct d9__stack_tree *tree)
@@ -195,7 +195,10 @@ static int link_children(struct d9__stack_tree *tree)
 	return 0;
 }
 
-/* What a function computed itself comes behind what it called. */
+/*
+ * Place children from the left of their parent on; the rest at its right is what the function
+ * computed itself.
+ */
 static void place_children(struct d9__stack_tree *tree)
 {
 	for (const struct d9__tree_node *node = &tree->root; node; node = d9__stack_tree_next(node)) {

@@ -169,7 +169,7 @@ void d9__parquet_string(struct d9__parquet *file, const char *text)
 
 /* ---- row groups ---- */
 
-/* What the reader of |chunk|'s column has to know: its metadata, as a field of the column. */
+/* Write the metadata of |chunk|, as a field of its column. */
 static void tell_chunk(struct d9__thrift *thrift, const struct d9__parquet_values *values,
 		       const struct d9__parquet_chunk *chunk, uint64_t at)
 {
@@ -324,7 +324,10 @@ static void tell_pairs(const struct d9__parquet *file, struct d9__thrift *thrift
 	}
 }
 
-/* Least and largest values are compared in the order of their types; without this nobody believes them. */
+/*
+ * Tell that least and largest values are compared in the order of their types; without this,
+ * readers ignore them.
+ */
 static void tell_orders(const struct d9__parquet *file, struct d9__thrift *thrift)
 {
 	d9__thrift_list(thrift, 7, D9__THRIFT_STRUCT, file->n);

@@ -15,7 +15,10 @@
 #define BOOT_MAX  64
 #define INDEX_MAX 64
 
-/* What tells a segment from others of its process: "17" of "trace.17.bin.zst" and "1764380000-17.bin.zst", else all of the name. */
+/*
+ * Write the part of |key| that differs between segments of a process: "17" of "trace.17.bin.zst"
+ * and "1764380000-17.bin.zst", else the whole name.
+ */
 static void index_of(const char *key, char out[D9__OBJECT_PART + 1])
 {
 	const char *slash = strrchr(key, '/'), *name = slash ? slash + 1 : key;

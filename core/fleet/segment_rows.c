@@ -14,7 +14,7 @@
 #define MINUTE_NS   UINT64_C(60000000000)
 #define MINUTES_MAX 1440 /* of one piece of a call; what is longer counts in the last */
 
-/* What makes one row another one than those before. */
+/* The columns in which samples have to agree to share a row. */
 struct row_key {
 	uint64_t of;
 	uint32_t minute, stack, thread, off_cpu;

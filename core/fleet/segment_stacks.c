@@ -23,7 +23,7 @@ struct naming {
 	char leaf_name[NAME_MAX_LEN + 8];
 };
 
-/* What stands between frames cannot stand in a name. */
+/* Write |name| without ';', which separates frames. */
 static void put_name(struct naming *naming, const char *name, bool kernel)
 {
 	size_t len = strnlen(name, NAME_MAX_LEN);

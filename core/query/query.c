@@ -13,7 +13,7 @@
 
 #define ALL_TABLES ((UINT32_C(1) << D9__QUERY_TABLES) - 1)
 
-/* What SQLite keeps of the tables in memory, in KiB; the rest is in a file that has no name. */
+/* The KiB of the tables that SQLite keeps in memory; the rest is in a file without a name. */
 #define CACHE "262144"
 
 /* Steps of SQLite's machine between two looks at the clock. */
@@ -145,7 +145,7 @@ static int fill(struct d9__query *query, uint32_t wanted)
 	wanted &= ~query->filled;
 	if (!wanted)
 		return 0;
-	/* What can be read once is read for all questions. */
+	/* Fill all tables at once, because a pipe can be read only once. */
 	if (d9__traces_have_pipe(query->paths))
 		wanted = ALL_TABLES;
 	sqlite3_set_authorizer(query->db, NULL, NULL);
@@ -265,7 +265,7 @@ static int run_one(struct d9__query *query, const char *sql, struct d9__text_out
 
 	query->denied = query->late = false;
 	err = sqlite3_prepare_v2(query->db, sql, -1, &stmt, rest);
-	/* What is explained already reads nothing. */
+	/* EXPLAIN reads no row, so no table has to be filled. */
 	if (!err && stmt && !sqlite3_stmt_isexplain(stmt))
 		err = find_asked(query, sql, (int)(*rest - sql));
 	if (err) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trace as a database that can be asked, and not changed.  Tables are filled when somebody asks
- * of them. */
+/* A trace as a read-only database.  A table is filled when the first question needs it. */
 
 #pragma once
 

@@ -415,7 +415,7 @@ static int put_event(struct d9__query_process *process, const struct d9_event *e
 	return 0;
 }
 
-/* What must be looked at before the analysis has taken it. */
+/* Add the rows that need the worker's state before |event| changes it. */
 static void before(struct d9__query_process *process, const struct d9_event *event)
 {
 	if (event->kind == D9_EVENT_WORKER_UNPARK &&

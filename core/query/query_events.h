@@ -18,7 +18,7 @@ struct d9__query_poll {
 	unsigned on_samples, off_samples;
 };
 
-/* What a worker does. */
+/* The state of one worker. */
 struct d9__query_lane {
 	struct d9__query_poll ended;
 	uint64_t open_id; /* of the call that runs, 0: it has none yet */

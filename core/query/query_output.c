@@ -200,7 +200,9 @@ static void put_field(struct table *table, int i, const char *text, size_t len)
 	d9__text_string(table->out, i ? "  " : "");
 	if (!table->left[i] && needed < width)
 		put_padding(table->out, width - needed);
-	/* What has no room is cut but for numbers, which would be others. */
+	/*
+	 * Cut text that does not fit; never numbers, because a part of a number is another number.
+	 */
 	if (table->left[i] && needed > width) {
 		needed = put_shown(table->out, text, len, width - 1) + 1;
 		d9__text_char(table->out, '~');

@@ -120,7 +120,7 @@ static void end_lines(bool typed)
 
 	if (!typed || !history_path(path) || !make_folders(path))
 		return;
-	/* Questions can hold names that are nobody else's business. */
+	/* Only this user may read the history, because questions can hold names. */
 	mask = umask(077);
 	write_history(path);
 	umask(mask);

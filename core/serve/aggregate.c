@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the segments in a scope say together.  Both answers begin with how many of them it is about:
+ * Aggregates: the summaries of a scope's segments added up.  Each answer begins with their number:
  *
  *	"coverage": { "segments": 500, "read": 412, "waiting": 80, "failed": 6, "left_out": 2, "not_fetched": 0 }
  *
- * |left_out| is read and not kept: the memory was used up; |not_fetched| is far away, and too much.  An hour whose summary was
- * read counts as one.  Then the callbacks, most time first:
+ * |left_out| was read and not kept, because the memory was used up; |not_fetched| is in a bucket, and
+ * beyond the limit of a fetch.  An hour whose summary was read counts as one.  Then the callbacks,
+ * most time first:
  *
  *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns",
  *			 "p50_ns", "p99_ns", "segments",
@@ -31,7 +32,7 @@
 struct sums {
 	uint64_t calls, total_ns, segments;
 	uint64_t durations[D9__DURATION_STEPS];
-	const struct d9__archive_entry *where; /* of the longest call; NULL: nobody called it */
+	const struct d9__archive_entry *where; /* of the longest call; NULL: none was made */
 	const struct d9__archived_callback *longest;
 };
 
@@ -45,7 +46,7 @@ bool d9__archive_is_wanted(const struct d9__archive_scope *scope, const struct d
 	return named && said->from_ms < scope->to_ms && said->to_ms >= scope->from_ms;
 }
 
-/* What |entry| says, if it is in |scope| and is counted. */
+/* Return the summary of |entry| if it is in |scope| and counts; else NULL. */
 static const struct d9__archived *counted(const struct d9__archive_entry *entry,
 					  const struct d9__archive_scope *scope)
 {

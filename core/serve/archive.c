@@ -22,14 +22,14 @@
 /* Of a place far away; the network waits, not the machine. */
 #define FETCHES_MAX 8
 
-/* So many bytes of segments are fetched for what somebody wants to know. */
+/* The most bytes of segments that one question fetches. */
 #define WANTED_BYTES_MAX ((uint64_t)512 << 20)
 #define WANTED_MAX	 4000 /* and of them and hours together */
 
 /* Of an hour's summary. */
 #define SUMMARY_MAX (8 << 20)
 
-/* What the store did not give is asked for again after so long. */
+/* The time until a failed fetch is tried again. */
 #define AGAIN_MS 30000
 
 /* A segment that grows is read again after so long. */
@@ -171,7 +171,7 @@ static void start_some(struct d9__archive *archive)
 	}
 }
 
-/* |why| without the place at which |entry| was fetched, by which nobody knows it. */
+/* Return |why| without the path of the fetched copy, because users know the object's name alone. */
 static const char *without_place(const struct d9__archive_entry *entry, const char *why)
 {
 	const struct d9__segment_source *source = entry->archive->source;
@@ -277,7 +277,7 @@ static struct d9__archive_entry *add(struct d9__archive *archive, const char *na
 	return entry;
 }
 
-/* What its name tells stands for |entry| until somebody wants to know more. */
+/* Use the facts in the name of |entry| until a question needs its content. */
 static int take_facts(struct d9__archive_entry *entry)
 {
 	struct d9__archived *said;
@@ -356,7 +356,7 @@ int d9__archive_sync(struct d9__archive *archive, const struct d9__listing *list
 	return err;
 }
 
-/* What could not be fetched may be there a while later. */
+/* True if |entry| may be fetched.  A failed one may be there a while later. */
 static bool is_askable(const struct d9__archive_entry *entry)
 {
 	return entry->state == D9__KNOWN_LISTED ||

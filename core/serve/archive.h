@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Archive: what is known of each segment of a listing.  Each is read once, by `dial9 serve
- * --summary` in a process of its own, and again only when it has changed; what that says is kept in
- * the budget's memory (analyze/budget.h) and added up for whoever asks.
+ * Archive: the summaries of a listing's segments. `dial9 serve --summary` reads each segment once,
+ * in a process of its own, and again only when it has changed.  The summaries are kept in the
+ * budget's memory (analyze/budget.h) and added up for each question.
  */
 
 #pragma once
@@ -22,9 +22,8 @@ struct d9__archive *d9__archive_new(struct event_base *base, const struct d9__se
 int d9__archive_sync(struct d9__archive *archive, const struct d9__listing *listing);
 
 /*
- * What is known of all segments that changed after |since|, a version that an earlier answer told,
- * or 0; as JSON in new memory, terminated; NULL: out of memory.  Its shape is told in
- * archive_json.c.
+ * Return all segments that changed after |since|, a version that an earlier answer told, or 0: as
+ * JSON in new memory, terminated.  NULL: out of memory.  Its shape is told in archive_json.c.
  */
 char *d9__archive_map(struct d9__archive *archive, uint64_t since, size_t *len);
 
@@ -35,7 +34,7 @@ struct d9__archive_scope {
 	double from_ms, to_ms;	      /* since 1970; those that reach into it */
 };
 
-/* What is far away and in |scope|: it is fetched, and read. */
+/* Fetch and read the segments in |scope| that are in a bucket. */
 void d9__archive_want(struct d9__archive *archive, const struct d9__archive_scope *scope);
 
 /* Callbacks, spans and stacks of the segments in |scope|, as d9__archive_map(); aggregate.c tells their

@@ -8,9 +8,11 @@
  *			  and once it is known: "process", "service", "host", "from_ms", "to_ms",
  *			  ..., "bins", "findings" } ] }
  *
- * What is listed is in a bucket, and only its key tells something: "kind": "hour", "segments", "missing", "longest_ns"; a "lie" is
- * where that is not what its content says.  Where it is follows as "place", see bucket_source.c.  |bins| are pairs of the longest call and the time in calls, of |bin_ns| each; the first begins
- * |bins_after_ns| after the first event.
+ * "listed" is a segment in a bucket that is known by its key alone.  An hour's key tells "kind":
+ * "hour", "segments", "missing" and "longest_ns"; "lie" is a difference between its key and its
+ * content.  "place" is where the object is, see bucket_source.c.  |bins| are pairs of the longest
+ * call and the time in calls, of |bin_ns| each; the first begins |bins_after_ns| after the first
+ * event.
  */
 #include "config.h"
 

@@ -165,7 +165,7 @@ static bool put_figure(struct d9__json *json, const char *what, uint64_t claimed
 	return true;
 }
 
-/* What the key of an hour claims and its summary does not say: the summary counts, and the claim is told. */
+/* Write the difference between the key of an hour and its summary.  The summary counts. */
 static void put_lie(struct d9__json *json, struct json_object *of, const struct d9__source_facts *facts)
 {
 	const char *hour = text(of, "hour");
@@ -299,7 +299,7 @@ static int take_callback(struct d9__texts *names, struct d9__archived *said,
 	return err ? err : take_durations(said, callback, of);
 }
 
-/* Those under |key| of |of|, in |*out|. */
+/* Read the list under |key| of |of| into |*out|. */
 static int take_each(struct d9__texts *names, struct d9__archived *said, struct json_object *of, const char *key,
 		     struct d9__archived_callback **out, size_t *n_out)
 {

@@ -15,7 +15,7 @@ enum d9__known {
 	D9__KNOWN_READING,
 	D9__KNOWN,
 	D9__KNOWN_FAILED, /* it cannot be read: |why| */
-	D9__KNOWN_LISTED, /* its name tells; it is read if somebody wants to know more */
+	D9__KNOWN_LISTED, /* its name is known; its content is read when a question needs it */
 };
 
 /* Calls of one callback, or passes of one span, in one segment. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of a bucket come into the folder of what was fetched, under names that nobody else chooses. */
+/*
+ * Fetch objects of a bucket into the folder of fetched files, under names that the bucket's writers
+ * cannot choose.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -155,7 +158,7 @@ void d9__bucket_pump_fetches(struct d9__bucket_source *source)
 {
 	struct d9__bucket_fetch *fetch;
 
-	/* Who is told that one ended may have asked for others. */
+	/* Start waiting fetches last, because a callback above may have asked for more. */
 	while (source->fetching < FETCHES_MAX && (fetch = first_waiting(source)) && start_fetch(source, fetch))
 		;
 }

@@ -22,7 +22,7 @@
 #define AHEAD_S	       60	  /* so far before ours may the clock of a host go */
 #define SETTLED_S      HOUR_S	  /* after its end an hour's summaries are there, but for those of hosts that could not store */
 #define WINDOW_S       (31 * DAY_S)
-#define USUAL_S	       DAY_S	  /* that is shown if nobody says what */
+#define USUAL_S	       DAY_S	  /* the stretch that is shown by default */
 #define BEFORE_S       600	  /* so long before a range a segment may begin that reaches into it */
 #define LISTS_MAX      32	  /* at a time */
 #define PAGES_SOME     3	  /* more segments than that are told by one minute in ten */
@@ -81,7 +81,7 @@ static void remove_chain(struct d9__bucket_source *source, struct d9__chain *cha
 	free_chain(chain);
 }
 
-/* After an error: those that nobody has asked for yet. */
+/* After an error, drop the lists that were not asked for yet. */
 static void drop_waiting(struct d9__bucket_source *source)
 {
 	struct d9__chain *next;
@@ -170,7 +170,10 @@ static bool is_needed(const struct d9__bucket_source *source, const char *prefix
 	return *from_s < to_s;
 }
 
-/* Whether [from_s, to_s) of |prefix| was listed just now: what somebody opens may have been stored late. */
+/*
+ * True if [from_s, to_s) of |prefix| was listed just now.  An older list does not do, because a
+ * segment may have been stored late.
+ */
 static bool is_just_listed(const struct d9__bucket_source *source, const char *prefix, int64_t from_s, int64_t to_s)
 {
 	for (size_t i = 0; i < source->n_reaches; i++) {
@@ -224,7 +227,7 @@ static void reach_name(char *out, size_t size, const char *prefix, bool whole)
 	snprintf(out, size, "%s%s", whole ? "whole " : "", prefix);
 }
 
-/* What begins later than now is of a host whose clock goes before ours. */
+/* Return |to_s|, but no later than clocks of hosts that are ahead may tell. */
 static int64_t not_later(int64_t to_s)
 {
 	int64_t last_s = d9__bucket_now_s() + AHEAD_S;
@@ -255,7 +258,7 @@ static void list_segments(struct d9__bucket_source *source, const char *prefix, 
 
 /* ---- pages ---- */
 
-/* |text| behind the prefix of the bucket; NULL: the store gives what nobody asked for. */
+/* Return |text| behind the prefix of the bucket; NULL: the store answered with another one. */
 static const char *behind_prefix(const struct d9__bucket_source *source, const char *text)
 {
 	size_t len = strlen(source->prefix);
@@ -596,7 +599,7 @@ static void list_service(struct d9__bucket_source *source, const char *service, 
 	}
 }
 
-/* All segments of the services that somebody opens. */
+/* List all segments of the services that the page shows. */
 static void list_whole(struct d9__bucket_source *source, const struct d9__bucket_wish *wish)
 {
 	char prefix[32], date[16];
@@ -637,7 +640,7 @@ static void finish_wish(struct d9__bucket_source *source)
 	free_wish(wish, *why ? why : NULL);
 }
 
-/* What the next step of |wish| has to ask; false: it has to wait for something else. */
+/* Start the next step of |wish|; false: it has to wait for an answer first. */
 static bool advance(struct d9__bucket_source *source, struct d9__bucket_wish *wish)
 {
 	switch (wish->step++) {

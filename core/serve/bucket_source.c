@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bucket as a source.  Everything of it was written by whoever may write there, and may be made to harm: keys are taken apart by
- * stored_key.c, bodies are read by other processes or as what anybody could have written.
+ * A bucket as a source.  Each user with write access to the bucket wrote a part of it, perhaps to
+ * do harm: stored_key.c parses keys, and bodies are parsed in other processes.
  */
 #include "config.h"
 
@@ -108,7 +108,7 @@ void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_re
 
 	request->err = err;
 	watch(source);
-	/* What a child that ended leaves behind comes on no descriptor. */
+	/* A child that ended wakes no descriptor, so a timer delivers its requests. */
 	if (source->base)
 		evtimer_add(source->soon, &now);
 }
@@ -123,7 +123,7 @@ static void deliver(struct d9__bucket_source *source, const struct d9__bucket_an
 	taken.take(source, taken.of, answer);
 }
 
-/* Those that could not be asked are answered as well. */
+/* Deliver an error for each request that could not be sent. */
 static void deliver_unsent(struct d9__bucket_source *source)
 {
 	for (size_t i = 0; i < D9__BUCKET_OUTSTANDING_MAX; i++) {

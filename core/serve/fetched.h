@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fetched: what was fetched from a place far away, kept in a folder that is ours alone.  Names of files are sums of what they hold
- * the place of, so that nobody else chooses them; of those that were used longest ago some go when there is too much.
+ * Fetched: copies of objects in a folder of our own.  A file's name is a hash of the object's
+ * place, so that no store chooses it.  When there are too many bytes, the files that were used
+ * longest ago are removed.
  */
 
 #pragma once

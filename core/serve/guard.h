@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Guard: how many connections there are, and for how long.  Whoever does not know the token can
- * open connections as well, say nothing on them or say it slowly; those give way to whoever does
- * know it.
+ * Guard: limits the number of connections and their life.  A client without the token can open
+ * connections, too, and be silent or slow; they are closed before those of clients that have shown
+ * the token.
  */
 
 #pragma once

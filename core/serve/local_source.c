@@ -61,8 +61,10 @@ static bool ends_with(const char *text, const char *end)
 	return len >= tail && !strcmp(text + len - tail, end);
 }
 
-/* What is said of |name|; below 0 if it is no file that is really there: a link, or it was removed
- * since. */
+/*
+ * Fill |segment| with the facts of the file |name|.  Below 0 if it is not a regular file: a link,
+ * or removed since.
+ */
 static int stat_below(const char *root, const char *name, struct d9__source_segment *segment)
 {
 	int fd = open_below(root, name), err;

@@ -204,7 +204,7 @@ static void hash_text(struct page *page, const void *bytes, size_t len, char tex
 	EVP_EncodeBlock((unsigned char *)text + strlen("sha256-"), digest, 32);
 }
 
-/* What the page may do: run this script and its worker.  It can reach nobody. */
+/* Write the policy of the page: its own script and worker may run, and it cannot reach any host. */
 static void put_policy(struct page *page)
 {
 	char hash[HASH_TEXT];

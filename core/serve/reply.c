@@ -13,8 +13,10 @@
 
 #include "serve/page_file.h"
 
-/* What the page may do: run our scripts and read from us.  What a trace says cannot become a
- * script. */
+/*
+ * The policy of the page: it runs our scripts and reads from this server.  A text of a trace cannot
+ * become a script.
+ */
 #define POLICY                                                                                     \
 	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "             \
 	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "          \

@@ -215,8 +215,10 @@ static void send_segment(struct d9__server *server, struct evhttp_request *reque
 
 	if (name && body)
 		fd = strlen(name) == len ? open_listed(server, name, &bytes) : -ENOENT;
-	/* From the file to the socket as the client reads: libevent would map it otherwise, and
-	 * whoever cuts it meanwhile would end the server. */
+	/*
+	 * Read the file as the client takes it: libevent would map it otherwise, and a process that
+	 * cuts the file would end the server with SIGBUS.
+	 */
 	if (body)
 		evbuffer_set_flags(body, EVBUFFER_FLAG_DRAINS_TO_FD);
 	if (from > 0)
@@ -530,7 +532,10 @@ static void send_sums(struct d9__server *server, struct evhttp_request *request,
 
 /* ---- who may have it ---- */
 
-/* Another site's name can lead to us, digits cannot: with them somebody means this very machine. */
+/*
+ * True if |host| is an address in digits.  Such a Host header means this machine, while another
+ * site's name could have been made to lead here (DNS rebinding).
+ */
 static bool is_digits(const struct d9__server *server, const char *host)
 {
 	char name[64], port[16];
@@ -703,7 +708,7 @@ static void on_resume(evutil_socket_t fd, short what, void *listener)
 	evconnlistener_enable(listener);
 }
 
-/* No descriptor is free for another client: whoever comes now waits until one has left. */
+/* No descriptor is free for another client: stop accepting until one may have left. */
 static void on_accept_error(struct evconnlistener *listener, void *http)
 {
 	static const struct timeval pause = { .tv_usec = 100000 };
@@ -738,8 +743,10 @@ static int listen_on(struct d9__server *server, uint16_t port)
 		return errno ? -errno : -EADDRINUSE;
 	if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len))
 		return -errno;
-	/* libevent lets 128 clients wait to be accepted; whoever comes when they are more has to try
-	 * again, a second later. */
+	/*
+	 * Let more than libevent's 128 clients wait to be accepted; a client beyond the queue has
+	 * to retry a second later.
+	 */
 	if (listen(evhttp_bound_socket_get_fd(bound), SOMAXCONN))
 		return -errno;
 	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);

@@ -27,7 +27,7 @@ struct d9__server_options {
  */
 int d9__server_new(const struct d9__server_options *options, struct d9__server **out);
 
-/* "http://ADDRESS:PORT/TOKEN/": whoever knows it may read the trace. */
+/* "http://ADDRESS:PORT/TOKEN/": with it anybody may read the trace. */
 const char *d9__server_url(const struct d9__server *server);
 
 /* Serve until SIGINT or SIGTERM.  0 or -EIO. */

@@ -84,7 +84,7 @@ struct d9__segment_source {
 	/* Everybody who waits is told that it ends. */
 	void (*end)(void *context);
 
-	/* Nobody waits with |ready_context| any more. */
+	/* Drop the requests of |ready_context|, which is about to be freed. */
 	void (*forget)(void *context, void *ready_context);
 
 	/* Whether |name| belongs to the dump |id|, which was looked for. */

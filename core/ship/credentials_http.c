@@ -20,7 +20,7 @@
 #define INSTANCE          "http://169.254.169.254"
 #define CONTAINER         "http://169.254.170.2"
 #define ATTEMPTS          2
-#define INSTANCE_SECONDS  1 /* where there is no instance, nobody refuses */
+#define INSTANCE_SECONDS  1 /* without an instance no host answers, not even with a refusal */
 #define CONTAINER_SECONDS 5
 #define STS_SECONDS       5
 

@@ -189,7 +189,7 @@ size_t d9__ship_dead_make_room(struct d9__ship_dead *dead, const struct d9__ship
 
 /* ---- and what is empty ---- */
 
-/* What an hour says is something until it is stored. */
+/* True if |name| holds no data any more.  An hour does until it is stored. */
 static bool is_nothing(const char *name)
 {
 	size_t len = strlen(name);

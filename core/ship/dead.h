@@ -29,8 +29,8 @@ struct d9__ship_dead {
 bool d9__ship_dead_look(struct d9__ship_dead *dead, const struct d9__ship_tree *tree, uint64_t now_ns, uint64_t gap_ns);
 
 /*
- * Remove segments of the dead, oldest first, until all of theirs are |max_bytes| at most; each stands in the list of its process
- * (shipped.h) before.  The number of those removed.
+ * Remove segments of dead processes, oldest first, until the rest has |max_bytes| at most.  Each is
+ * written into the list of its process (shipped.h) before.  Returns the number of segments removed.
  */
 size_t d9__ship_dead_make_room(struct d9__ship_dead *dead, const struct d9__ship_tree *tree, uint64_t max_bytes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hold: the file .ship of a trace directory, which tells recorders that somebody sends what is in it: locked while a shipper is
- * there, and touched each minute.  Several shippers hold it together.  What dead processes have left is theirs then
- * (segment/namespace.h).
+ * Hold: the file .ship of a trace directory tells recorders that a shipper sends its segments.  A
+ * shipper locks it, together with other shippers, and touches it each minute.  While it is held,
+ * the shipper alone removes the files of dead processes (segment/namespace.h).
  */
 
 #pragma once

@@ -425,7 +425,10 @@ int d9__hour_told(int dir, const struct d9__hour_marker *marker)
 		return locked;
 	snprintf(told, sizeof(told), "%s" D9__HOUR_TOLD, marker->file);
 	err = load(dir, marker->file, &hour);
-	/* Somebody may have added one meanwhile. */
+	/*
+	 * Rename it only if its number is the stored one, because another process may have added a
+	 * segment meanwhile.
+	 */
 	if (!err && number(hour, "segments") == marker->segments && renameat(dir, marker->file, dir, told))
 		err = -errno;
 	json_object_put(hour);

@@ -58,9 +58,10 @@ struct d9__hour_markers {
 };
 
 /*
- * What is to be stored of the hours in |dir|, under |prefix|: of those that have segments that no stored marker tells, and are
- * over since two minutes at |now_s|; |ended|: the process writes no more, and so they all are.  0 or -ENOMEM; a file that is
- * no hour's is left alone.  Release in any case.
+ * List the markers to store for the hours in |dir|, under |prefix|: of hours that ended two minutes
+ * before |now_s| and have segments that no stored marker tells.  |ended|: the process has ended, so
+ * all its hours have.  Returns 0 or -ENOMEM; a file that is not an hour's is left alone.  Release
+ * in any case.
  */
 int d9__hour_due(int dir, const char *prefix, uint64_t now_s, bool ended, struct d9__hour_markers *out);
 void d9__hour_markers_release(struct d9__hour_markers *markers);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Markup: the few tags that are looked at in a store's answers.  No XML parser: it finds an element by
- * its name, in bytes that somebody else wrote, and never reads outside of them.
+ * Markup: the few elements that are needed from a store's answers.  This is no XML parser: it finds
+ * an element by its name and never reads outside of the bytes, which are not to be trusted.
  */
 
 #pragma once
@@ -21,7 +21,7 @@ struct d9__markup {
  */
 bool d9__markup_next(struct d9__markup in, const char *tag, size_t *from, struct d9__markup *out);
 
-/* The same from the beginning. */
+/* As d9__markup_next(), from the beginning. */
 bool d9__markup_find(struct d9__markup in, const char *tag, struct d9__markup *out);
 
 /*

@@ -19,6 +19,6 @@ int d9__message_receive(int fd, bool wait, struct json_object **object, int *pas
 const char *d9__message_text(struct json_object *object, const char *name, const char *otherwise);
 uint64_t d9__message_number(struct json_object *object, const char *name);
 
-/* Nothing is added to NULL: whoever made it looks at it later. */
+/* Does nothing with NULL, so that a caller needs to check the object only once, at the end. */
 void d9__message_add_text(struct json_object *object, const char *name, const char *text); /* NULL: not */
 void d9__message_add_number(struct json_object *object, const char *name, uint64_t number); /* 0: not */

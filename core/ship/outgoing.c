@@ -219,7 +219,7 @@ static struct json_object *parse(const char *text, size_t len)
 	return NULL;
 }
 
-/* What the file |fd| says; NULL: it is no summary. */
+/* Read the summary from |fd|; NULL: it is none. */
 static struct json_object *read_summary(int fd)
 {
 	struct json_object *of = NULL;

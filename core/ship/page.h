@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page: what a LIST answered, read from bytes that somebody else wrote. */
+/* Page: one answer to a LIST request, parsed from bytes that are not to be trusted. */
 
 #pragma once
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ring target: where the recorder of a process wants its segments stored, as its ring says.  Whoever can write into that ring
- * chose these texts, so each is judged like one of a command line, and nothing else is taken from there: no address of a
- * store, no region, no credentials.
+ * Ring target: the store that the recorder of a process names in its ring for its segments.  Every
+ * process that can write into that ring can choose these texts, so each is judged like one of a
+ * command line, and nothing else is taken from there: no address of a store, no region, no
+ * credentials.
  */
 
 #pragma once
@@ -30,8 +31,8 @@ struct d9__ring_targets {
 };
 
 /*
- * What |header| says, of a ring whose file is |owner|'s.  0; -ENOENT: that it is to be stored nowhere; -EPERM: it is another
- * user's; -EINVAL: a text in it is none that may stand there.
+ * Read the target from |header| of a ring whose file |owner| owns.  Returns 0; -ENOENT: none is
+ * given; -EPERM: the ring is another user's; -EINVAL: a text in it is not valid.
  */
 int d9__ring_target_take(struct d9__ring_target *out, const struct d9__ring_header *header, uid_t owner);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shipped: the list BOOT_ID/.shipped of what was stored of a process.  A line each, appended and on disk before the
- * segment goes:
+ * Shipped: the list BOOT_ID/.shipped of a process's stored segments.  A segment's line is appended
+ * and on disk before its file is removed:
  *
  *	stored INDEX BYTES WORST_MS FIRST_NS LAST_NS STORED_NS KEY
  *	missing RANGES EPOCH_S
  *
- * The second tells what the recorder evicted before anybody had stored it, once, with the time of the segment that told so.
- * Whoever reads it skips lines that are not such: one that was being written when somebody was killed ends with "cut".
+ * The second names segments that the recorder evicted before a shipper had stored them, once, with
+ * the time of the segment that told so.  Readers skip other lines, such as one that a killed shipper
+ * left half written: the next shipper ends it with "cut".
  */
 
 #pragma once
@@ -53,8 +54,8 @@ int d9__shipped_read(struct d9__shipped *shipped, int dir);
 const char *d9__shipped_key(const struct d9__shipped *shipped, uint64_t index);
 
 /*
- * Put into |missing| those of the ranges |text| that are not in the list: a recorder that makes room says so of what somebody
- * else has taken away before, too.  0 or -ENOMEM.
+ * Put into |missing| the ranges in |text| that the list does not have, because a recorder that
+ * makes room also tells segments that a shipper removed before.  0 or -ENOMEM.
  */
 int d9__shipped_missing(const struct d9__shipped *shipped, const char *text, struct d9__ranges *missing);
 

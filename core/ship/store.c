@@ -153,7 +153,7 @@ static int start_child(struct d9__bucket *bucket)
 	return err;
 }
 
-/* What it says first. */
+/* Read the child's first message. */
 static int take_ready(struct d9__bucket *bucket, char *why, size_t size)
 {
 	struct pollfd waiting = { bucket->fd, POLLIN, 0 };
@@ -176,7 +176,10 @@ static int take_ready(struct d9__bucket *bucket, char *why, size_t size)
 	return error ? got : bucket->url ? 0 : fail(-ENOMEM, why, size, "out of memory");
 }
 
-/* What the child finds in its environment stands in ours, too: from here on no other process of this user reads it. */
+/*
+ * Make /proc/PID/environ unreadable for this user's other processes, because our environment has
+ * the same secrets as the child's.
+ */
 static void hide_environment(void)
 {
 	if (getenv("AWS_SECRET_ACCESS_KEY") || getenv("AWS_SESSION_TOKEN") || getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN"))
@@ -265,7 +268,7 @@ static int ask(struct d9__bucket *bucket, uint64_t token, struct json_object *me
 		return -ENOMEM;
 	bucket->outstanding[bucket->n_outstanding++] = token;
 	if (err) {
-		/* Those before it that a new child has not seen are lost already. */
+		/* The requests before it went to a child that has ended: they are lost. */
 		reap(bucket);
 		bucket->n_lost = bucket->n_outstanding;
 	}
@@ -615,7 +618,7 @@ size_t d9__bucket_outstanding(const struct d9__bucket *bucket)
 	return bucket->n_outstanding;
 }
 
-/* A child with nothing to do ends by itself when it sees that nobody asks any more. */
+/* Close our end and wait for an idle child to end by itself, which it does then. */
 static void let_go(const struct d9__bucket *bucket)
 {
 	struct pollfd ending = { bucket->fd, POLLIN, 0 };

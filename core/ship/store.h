@@ -66,7 +66,7 @@ struct d9__bucket_options {
 	bool md5;             /* send Content-MD5 */
 };
 
-/* What to do with the request; shipping.md 2.3. */
+/* The classes of answers by what the caller has to do; shipping.md 2.3. */
 enum d9__bucket_class {
 	D9__BUCKET_DONE,     /* stored, confirmed by ETag or checksum; fetched whole; listed */
 	D9__BUCKET_THERE,    /* 412: only_new was asked for, and the object is there */

@@ -27,7 +27,7 @@
 static struct d9__session session;
 static struct d9__job *jobs; /* in the order of their arrival */
 
-/* Say |answer|, which is taken, and forget |job|; false: there is nobody any more. */
+/* Send |answer|, which is freed, and free |job|.  False: the parent has gone. */
 static bool finish(struct d9__job *job, struct json_object *answer)
 {
 	struct d9__job **place = &jobs;
@@ -134,7 +134,7 @@ static void serve(void)
 		curl_multi_perform(session.multi, &running);
 		if (!advance_ended() || !start_waiting())
 			return;
-		/* What was begun just now makes this return at once. */
+		/* Returns at once if a transfer was just started. */
 		if (curl_multi_poll(session.multi, &parent, 1, IDLE_MS, NULL))
 			return;
 	} while (take_messages());
@@ -167,12 +167,15 @@ static bool open_session(void)
 	return !err;
 }
 
-/* Nobody of this user may look into it: no ptrace, no /proc/PID/environ, no core. */
+/* Keep this user's other processes out: no ptrace, no /proc/PID/environ, no core. */
 static void close_up(void)
 {
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	signal(SIGPIPE, SIG_IGN);
-	/* What a terminal or systemd sends to both is for the parent to understand, which may want to finish; its end is ours. */
+	/*
+	 * Leave signals from a terminal or systemd to the parent, which may want to finish first.
+	 * This process ends when the parent does.
+	 */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);

@@ -189,7 +189,7 @@ static int add_one(struct json_object *list, struct json_object *called, const c
 	return err ? err : add_called(known, called, fresh, key);
 }
 
-/* What has least time is left out, and counted, if it is callbacks. */
+/* Drop the items with the least time; count them if they are callbacks. */
 static int cut(struct json_object *sum, struct json_object *list, bool count)
 {
 	size_t n = length(list);
@@ -220,7 +220,7 @@ static int add_list(struct json_object *sum, struct json_object *part, const cha
 
 /* ---- stacks: (parent, kind, own samples, name) of each node, parents first, counted from 1 ---- */
 
-/* What is known of the sum's tree while another is added. */
+/* The sum's tree while another tree is added to it. */
 struct tree {
 	struct json_object *nodes;
 	struct json_object *by_edge; /* number of a node, by "PARENT KIND NAME" */

@@ -163,7 +163,7 @@ static size_t take_line(char *line, size_t one, size_t n, void *context)
 	return n;
 }
 
-/* Those of |ask| and those that each request has, in |pairs|. */
+/* Collect the headers of |ask| and those of every request in |pairs|. */
 static size_t all_headers(struct d9__session *session, const struct d9__ask *ask, const char *date,
 			  struct d9__sigv4_pair pairs[D9__TRANSFER_HEADERS])
 {

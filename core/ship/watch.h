@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watch: wakes whoever waits for something to ship: a segment that is sealed, a dump that is closed, a process that begins.  It
- * may miss one (the kernel's queue is full, a directory that is watched a moment too late): look at all from time to time, too.
+ * Watch: wakes the shipper for a sealed segment, a closed dump, a new process.  It may miss one,
+ * because the kernel's queue can overflow and a directory be watched too late: read all directories
+ * from time to time, too.
  */
 
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claim: a sealed segment that nobody else changes meanwhile.  The lock is flock(2) on the file
- * itself, so it dies with its holder; the recorder may remove the name at any time, and whether the
- * name still leads to the claimed file is looked at before anything is done to it.
+ * Claim: a sealed segment that no other process changes meanwhile.  The lock is flock(2) on the
+ * file itself, so it dies with its holder.  The recorder may remove the name at any time, so the
+ * claim checks that the name still leads to the claimed file before it does anything to it.
  */
 
 #pragma once
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 struct d9__claim {
-	int dir;	  /* in which nobody else can change names */
+	int dir;	  /* no other user can change names in it */
 	int fd;		  /* of the file, for reading */
 	const char *path; /* borrowed */
 	const char *name; /* inside |path| */

@@ -8,8 +8,9 @@
 #include "stage/clean_environment.h"
 
 /*
- * Who names a variable after what it holds cannot be relied on (DATABASE_URL, GH_PAT), so these alone are passed on.
- * dial9-record(1) and dial9-process(1) have the list.
+ * The variables that a stage inherits.  Names do not show which variables hold secrets
+ * (DATABASE_URL, GH_PAT), so no others are passed on. dial9-record(1) and dial9-process(1) have the
+ * list.
  */
 static const char *const passed_on[D9__CLEAN_VARIABLES] = {
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "TZ", "TERM", "LD_LIBRARY_PATH", "LANG", "LANGUAGE",

@@ -274,7 +274,10 @@ static void run(struct pump *pump)
 	pump->end->held = ended && pump->out >= 0 && !is_refused(pump);
 }
 
-/* A group keeps its number for as long as somebody is in it. */
+/*
+ * Kill what is left of the group.  Its number cannot have been reused, because the group keeps it
+ * while it has a process.
+ */
 static void end_group(struct pump *pump)
 {
 	if (pump->end->timed_out || is_refused(pump))

@@ -16,7 +16,7 @@
 #include "stage/redact.h"
 #include "stage/scrub.h"
 
-#define UNDEFINED UINT32_MAX /* a number that is never given, for what nobody defined */
+#define UNDEFINED UINT32_MAX /* a number that is never given: for ids without a definition */
 
 /* One pool of the batch that is written. */
 struct pool {

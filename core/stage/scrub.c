@@ -200,7 +200,10 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What comes with the system, dial9 or an event loop has a name that says nothing of the program. */
+/*
+ * True if the name of a file shows nothing of the program, because the file comes with the system,
+ * dial9 or an event loop.
+ */
 static bool is_public(const char *path)
 {
 	static const char *const folders[] = { "/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/" };
@@ -593,7 +596,10 @@ static bool is_one_of(const char *text, const char *const *all, size_t n)
 	return false;
 }
 
-/* What the recorder tells of itself and of the machine; not of whom and where, and nothing that a program has set. */
+/*
+ * True if the metadata |key| may stay: facts of the recorder and the machine that name no user and
+ * no place.  The program's own never stay.
+ */
 static bool leaves(const char *key)
 {
 	static const char *const all[] = {

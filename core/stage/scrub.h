@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scrub: what redact makes of a trace that strangers are to see.  Times, structure and functions stay, so that a report
- * finds the same; texts, paths and addresses do not.  Equal ones get equal stand-ins, "span-3" and "library-2.so+0x1f0", in
- * all segments: what belonged together still does.
- *
- * Nothing stays because it is not known: of the program's own events only times, numbers that an annotation calls a
- * measure, and which worker, task or span they belong to.
+ * Scrub: the redaction of a trace for strangers.  Times, structure and functions stay, so that a
+ * report finds the same; texts, paths and addresses do not.  Equal ones get equal stand-ins in all
+ * segments, such as "span-3" and "library-2.so+0x1f0", so that they can still be matched.  What is
+ * not known to be harmless is removed: of the program's own events only times, numbers that an
+ * annotation calls a measure, and the ids of worker, task and span stay.
  */
 
 #pragma once

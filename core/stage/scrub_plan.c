@@ -78,7 +78,7 @@ static bool is_relation(const char *name)
 	return false;
 }
 
-/* The annotations that have a meaning for readers, with values of theirs. */
+/* True for an annotation that readers understand, with one of its defined values. */
 bool d9__scrub_is_vocabulary(const struct d9__annotation_definition *annotation)
 {
 	static const char *const all[][2] = {

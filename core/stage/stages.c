@@ -430,7 +430,7 @@ static enum d9__stages_end refuse(struct way *way)
 	return redacts(way->stages, way->stages->n) ? D9__STAGES_KEPT : D9__STAGES_SAME;
 }
 
-/* A segment without events is removed, as recorders remove theirs. */
+/* Run stage |i|.  Drop a segment without events, as recorders do. */
 static enum d9__stages_end run_next(struct way *way, size_t i)
 {
 	uint64_t events = 1;
@@ -453,7 +453,7 @@ enum d9__stages_end d9__stages_run(struct d9__stages *stages, const struct d9__c
 	enum d9__stages_end end = D9__STAGES_SAME;
 	uint64_t events;
 
-	/* Without a stage nobody needs to know what is in it. */
+	/* Without stages the content does not matter. */
 	if (stages->n && look(claim->fd, &events, &way.kind, way.why, sizeof(way.why)))
 		return refuse(&way);
 	for (size_t i = 0; end == D9__STAGES_SAME && i < stages->n; i++)

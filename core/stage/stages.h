@@ -39,7 +39,7 @@ enum d9__stages_end {
 	D9__STAGES_DROPPED,  /* it is to be removed */
 	D9__STAGES_KEPT,     /* it is to be left as it is, and not to be sent */
 	D9__STAGES_AGAIN,    /* a program asks for another time */
-	D9__STAGES_GONE,     /* somebody removed it meanwhile */
+	D9__STAGES_GONE,     /* it was removed meanwhile */
 };
 
 struct d9__stage {

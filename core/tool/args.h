@@ -16,7 +16,7 @@ struct d9__opt {
 	const char *help;  /* lower case, no full stop */
 };
 
-/* What --help of a command says around its options. */
+/* The texts of a command's --help around its options. */
 struct d9__usage {
 	const char *command;  /* "events" */
 	const char *synopsis; /* "[OPTIONS] TRACE..." */

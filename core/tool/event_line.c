@@ -234,7 +234,7 @@ static void json_value(struct d9__text_out *out, const struct d9_value *value)
 	}
 }
 
-/* What a span has from its parents. */
+/* Return the fields that a span inherits from its parents. */
 static const struct d9_span_field *find_inherited(const struct d9__event_lines *lines, size_t *n)
 {
 	*n = 0;
@@ -304,7 +304,10 @@ static void text_symbol(struct d9__text_out *out, const struct d9__symbol *symbo
 	}
 }
 
-/* All that is at work at |address|, the innermost first; one that is a pointer to a function has no more than that. */
+/*
+ * Write every function at |address|, the innermost first: functions inlined there precede the one
+ * that contains them.
+ */
 static void text_address(struct d9__event_lines *lines, uint64_t address, enum d9__address_role role)
 {
 	struct d9__frames frames;

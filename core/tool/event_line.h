@@ -26,7 +26,7 @@ struct d9__line_field {
 	bool is_reason;    /* of a wake */
 };
 
-/* What is prepared once per schema. */
+/* The parts of a line that are the same for all events of a schema. */
 struct d9__line_shape {
 	bool ready;
 	char *json; /* {"event":"PollStartEvent","timestamp_ns": */

@@ -47,8 +47,9 @@ int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *
 }
 
 /*
- * Whether |symbol| was inlined from a header of the system's, as of the C++ library: it stands for who uses it.  Where
- * the debug information has no paths, the C++ library's functions tell themselves by their names.
+ * True if |symbol| was inlined from a system header, such as one of the C++ library: its caller
+ * stands for it.  Without paths in the debug information, the C++ library's functions are told by
+ * their names.
  */
 static bool is_system(const struct d9__symbol *symbol)
 {

@@ -7,8 +7,9 @@
 struct d9__place;
 
 /*
- * What symbolizers of this program begin with: no further places, no network, and answers that are kept below
- * $XDG_CACHE_HOME/dial9, or ~/.cache/dial9, if that is a directory of this user's that nobody else writes to.
+ * Return the options that all symbolizers of this program begin with: no further places, no
+ * network, and a cache below $XDG_CACHE_HOME/dial9, or ~/.cache/dial9, if that is a directory of
+ * this user's that no other user can write to.
  */
 struct d9__symbolizer_options d9__symbol_options(void);
 

@@ -19,13 +19,16 @@
 #include "watch/left_rings.h"
 
 #define READER_BASE	((uint64_t)40 << 20)
-/* What is packed better than this is no trace; ten million events take a third of the base. */
+/*
+ * Refuse a file that is packed better than this, because no trace is; ten million events take a
+ * third of the base.
+ */
 #define UNPACKED_BASE	((uint64_t)256 << 20)
 #define UNPACKED_FACTOR 32
 /* A pipe does not say how long it is, and need not end. */
 #define PIPE_BYTES	((uint64_t)64 << 20)
 
-/* What a person can do about |err| of an input. */
+/* Return advice to the user about |err| of an input. */
 static const char *advise(int err)
 {
 	switch (err) {
@@ -112,7 +115,7 @@ static int add_missing(struct d9_reader *reader, const struct d9__kept_dump *dum
 	return err;
 }
 
-/* Those that have no place in its manifest. */
+/* Count the segments of the dump that its manifest has no place for as missing. */
 static int add_unlisted(struct d9_reader *reader, const struct d9__kept_dump *dump)
 {
 	char what[96];

@@ -129,7 +129,9 @@ void d9__control_close(struct d9__control *control)
 
 void d9__control_wake(struct d9__control *control)
 {
-	/* release: whoever sees the new number sees what is asked for */
+	/*
+	 * release: the process that reads the new number also reads the request written before it
+	 */
 	atomic_fetch_add_explicit(&control->words->futex, 1, memory_order_release);
 	syscall(SYS_futex, &control->words->futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

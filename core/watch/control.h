@@ -30,8 +30,9 @@ void d9__control_close(struct d9__control *control);
 void d9__control_wake(struct d9__control *control);
 
 /*
- * One request at a time, of those that |*owner| stands for: until nobody else's is left, for |timeout_ns|; whoever left
- * one and died is passed over.  0, or an exit status, with one line on stderr.
+ * Wait for a turn at the requests that |*owner| guards, at most |timeout_ns|: only one process may
+ * have a request open.  A turn of a dead process is taken over.  Returns 0, or an exit status and
+ * one line on stderr.
  */
 int d9__control_take_turn(struct d9__control *control, _Atomic(uint32_t) *owner, uint64_t timeout_ns);
 void d9__control_end_turn(_Atomic(uint32_t) *owner);

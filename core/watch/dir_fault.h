@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 enum d9__dir_use {
-	D9__DIR_TRACE, /* of segments: nobody else may write to it */
+	D9__DIR_TRACE, /* of segments: no other user may write to it */
 	D9__DIR_DUMP,  /* of a dump: what others write to it they may not rename */
 };
 

@@ -163,7 +163,7 @@ static int by_serial(const void *a, const void *b)
 	return (int32_t)(x->serial - y->serial) < 0 ? -1 : 1;
 }
 
-/* What is new in |chunk|; nothing if it was recycled while it was copied. */
+/* Copy the new bytes of |chunk|, and none if it was recycled during the copy. */
 static int read_chunk(struct d9__live *live, const struct chunk *chunk, uint8_t *copy)
 {
 	uint64_t at = D9__RING_CHUNKS_AT + (uint64_t)chunk->number * D9__CHUNK_SIZE;

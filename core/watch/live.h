@@ -53,7 +53,7 @@ void d9__live_begin(struct d9__live *live, const struct d9__ring_view *view, uin
 /* Tell |fn| of what came since the last call: modules, polls and samples among it.  0 or -errno. */
 int d9__live_read(struct d9__live *live, bool flight);
 
-/* The same of modules only, which the ring tells at its beginning.  0 or -errno. */
+/* Read the modules only, which the ring lists at its beginning.  0 or -errno. */
 int d9__live_read_description(struct d9__live *live);
 
 void d9__live_end(struct d9__live *live);

@@ -30,8 +30,9 @@ unsigned d9__open_calls_now(const struct d9__recorder_seen *recorder, struct d9_
 			 struct d9__open_calls_now out[D9__RING_OPEN_MAX]);
 
 /*
- * The same of D9__RUNNING_LONG_NS, with the names that the ring's modules have.  Those are files that the ring's owner
- * chose: others' are looked into by root alone, in a child with their rights.
+ * As d9__running_now() with D9__RUNNING_LONG_NS, with functions named from the ring's modules.  The
+ * ring's owner chose these files, so another user's are read by root alone, in a child with that
+ * user's rights.
  */
 unsigned d9__open_calls_now_named(const struct d9__recorder_seen *recorder, struct d9__open_calls_now out[D9__RING_OPEN_MAX]);
 

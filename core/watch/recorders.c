@@ -175,7 +175,9 @@ static void try_file(struct search *search, int dir, const char *name, const cha
 	else if (err == -EPROTONOSUPPORT && add_other(search, dir, name, folder, path))
 		return;
 	else if (err != -ENOENT && err != -EAGAIN && !search->pid &&
-		 /* Whether it writes below that directory, nobody can tell. */
+		 /*
+		  * With a directory given, leave it out silently: it is not known to write there.
+		  */
 		 (!search->dir || folder == search->dir))
 		complain(search, path, err);
 }
@@ -459,7 +461,10 @@ static int look_again(struct d9__recorder_seen *recorder)
 	return is_gone(recorder) ? -ENOENT : 0;
 }
 
-/* Those at which |look| fails are left out; one that ended meanwhile and took its ring, silently. */
+/*
+ * Drop the recorders at which |look| fails; without a line if the process ended meanwhile and
+ * removed its ring.
+ */
 static void look_at_all(struct d9__recorders *recorders, const char *command,
 			int (*look)(struct d9__recorder_seen *))
 {

@@ -12,7 +12,7 @@
 
 #include "ring/ring_view.h"
 
-/* What is wrong with a recorder, worst first. */
+/* The faults of a recorder, worst first. */
 enum d9__problem {
 	D9__PROBLEM_DEAD = 1,      /* the process ended without emptying its ring */
 	D9__PROBLEM_HUNG = 2,      /* the process lives; its recorder has not run for 5 s */
@@ -37,7 +37,10 @@ struct d9__recorder_seen {
 	unsigned blind;    /* with that: index in look.workers */
 };
 
-/* What a dead process left of a recorder of another version: of its header, all up to |trace_dir|. */
+/*
+ * A dead process's ring that a recorder of another version wrote.  The header is valid up to
+ * |trace_dir|.
+ */
 struct d9__other_ring {
 	char *path;
 	uint64_t bytes;
@@ -70,7 +73,7 @@ void d9__recorders_look(struct d9__recorders *recorders, const char *command);
 
 void d9__recorders_release(struct d9__recorders *recorders);
 
-/* What this user types to save what all dead processes left. */
+/* Return the command line that saves the events of all dead processes. */
 const char *d9__recorders_recover_all(void);
 
 /* The name of the lowest of |problems|, "ok" if there is none. */

@@ -44,7 +44,7 @@ static gid_t own_gid;
 void d9__rights_give_back(void)
 {
 	if (seteuid(0) || setegid(own_gid) || setgroups((size_t)n_own_groups, own_groups))
-		/* With rights that nobody reckons with, nothing may go on. */
+		/* Stop: the rights are not the expected ones, and going on could use root's. */
 		abort();
 }
 
@@ -178,7 +178,7 @@ static void confine(const struct d9__child_user *user, int ring, int socket)
 	settle(setrlimit(RLIMIT_NPROC, &(struct rlimit){ 0, 0 }));
 }
 
-/* What the child tells of the ring; the rest we know. */
+/* The result that the child sends; the parent knows the rest. */
 struct verdict {
 	uint32_t sealed, bad;
 	uint64_t events, lost;
@@ -199,7 +199,9 @@ static void tell(int socket, const struct d9__recovered *found)
 
 /* ---- for the child ---- */
 
-/* What failed, as one of the words that there are. */
+/*
+ * Return the constant for an operation that the child named, because its text is not to be trusted.
+ */
 static const char *op_of(const char *text)
 {
 	static const char *const words[] = { "open", "read", "write", "rename", "remove", "read the ring" };

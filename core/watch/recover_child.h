@@ -16,7 +16,7 @@ struct d9__namespace;
 struct d9__recovered;
 struct d9__ring_view;
 
-/* Whose rights the child has.  Of root: none at all. */
+/* The user whose rights the child takes.  For root it gives up all of them. */
 struct d9__child_user {
 	uid_t uid;
 	gid_t gid;
@@ -33,8 +33,9 @@ bool d9__child_rescue(const struct d9__child_user *user, const struct d9__child_
 bool d9__child_is_empty(const struct d9__child_user *user, struct d9__dead_ring *ring);
 
 /*
- * Whose rights are enough for what the ring |view| names: its file's user's.  What began as root may have become
- * somebody else since: then that user's.  Root's only of a process that is root's altogether.
+ * Return the user whose rights suffice for the files that the ring |view| names: the owner of the
+ * ring's file, or the user that the process has become since it began as root.  It is root only if
+ * the process is root in every respect.
  */
 struct d9__child_user d9__child_user_of(const struct d9__ring_view *view);
 

@@ -46,7 +46,7 @@ static int add(struct d9__recover_users *users, uid_t uid, gid_t gid)
 	return 0;
 }
 
-/* Whoever has a directory of rings by the name that is theirs. */
+/* Add each user that owns a directory of rings under the user's own name. */
 static int add_those_with_rings(struct d9__recover_users *users)
 {
 	DIR *shm = opendir(SHM_DIR);
@@ -71,9 +71,9 @@ static int add_those_with_rings(struct d9__recover_users *users)
 /* ---- root's hands ---- */
 
 /*
- * Whether what user |ring| (-1: nobody's, there is none) left may be written to |its|, the directory of a process
- * in |top|.  In a user's directory that user's, and what was root's; in root's own also what is in a directory that
- * was given to its user.
+ * True if a ring of user |ring| (-1: there is none) may be written to |its|, the directory of a
+ * process in |top|.  A user's directory takes that user's rings and root's.  Root's own takes also
+ * those of a user to whom |its| was given.
  */
 static bool may_write(const struct stat *top, const struct stat *its, uid_t ring)
 {
@@ -195,7 +195,7 @@ static bool is_empty(void *arg, struct d9__dead_ring *ring)
 
 /* ---- one after the other ---- */
 
-/* What stands in the trace directory is its owner's to recover, or nobody's. */
+/* A trace directory is recovered with its owner's rights or not at all. */
 static int begin_walk(struct d9__recover_users *users)
 {
 	unsigned flags = users->flags | D9__RECOVER_WAIT;
@@ -254,7 +254,9 @@ int d9__recover_users_begin(struct d9__recover_users *users, const char *trace_d
 					     .hands = { rescue, is_empty, users } };
 	err = take_places(users, trace_dir, into, &st);
 	users->dir_uid = trace_dir && users->root ? st.st_uid : users->own.uid;
-	/* What root discards in a directory is root's own; with --all it is everybody's. */
+	/*
+	 * With --discard, root removes its own rings in a given directory; with --all every user's.
+	 */
 	others = users->root && !(trace_dir && flags & D9__RECOVER_DISCARD);
 	if (!err && others && trace_dir)
 		err = add(users, st.st_uid, st.st_gid);

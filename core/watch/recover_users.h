@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What dead processes left, as this user may recover it.  For root that is everybody's, and goes where root said:
- * each user's rings are found and opened with that user's rights, read by a child without any, and written by the
- * rights of who owns the process's directory in the trace directory.
+ * The rings and files of dead processes that this user may recover.  Root recovers every user's
+ * into the directory that it names: each ring is found and opened with its user's rights, read by a
+ * child without any, and written with the rights of the owner of the process's directory there.
  */
 
 #pragma once

@@ -53,7 +53,7 @@ static char *name_of_place(struct d9__symbolizer *symbols, const char *place)
 	return function ? strdup(function) : strndup(place, len);
 }
 
-/* The place of task |id| of the process whose life it is, or NULL. */
+/* Return the place of task |id| in the process of this life, or NULL. */
 static const char *place_of(const struct d9__task_life *life, uint64_t id)
 {
 	return life->n_places ? d9__table_find(&life->places[life->process], id) : NULL;
@@ -173,7 +173,7 @@ static bool is_here(const struct d9__task_life *life, const struct d9_event *eve
 	return worker != D9__LIFE_NO_WORKER || (life->tid && d9_event_u64(event, "tid", 0) == life->tid);
 }
 
-/* Whether |event| says of the worker it is about that its callback goes on. */
+/* True if |event| happened on the life's thread while the life was entered. */
 static bool is_inside(const struct d9__task_life *life, const struct d9_event *event)
 {
 	return life->entered && is_here(life, event) &&
@@ -377,7 +377,7 @@ static int take(struct d9__task_life *life, const struct d9_event *event, size_t
 	return err;
 }
 
-/* A wake at its due moment may be read behind what happened after it. */
+/* Sort by time, because a wake is read only after events that happened later. */
 static int compare(const void *left, const void *right)
 {
 	const struct d9__task_life_mark *a = left, *b = right;
@@ -387,7 +387,6 @@ static int compare(const void *left, const void *right)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* What is to be known before the first event. */
 static int start(struct d9__task_life *life, size_t n_processes)
 {
 	life->fd = -1;

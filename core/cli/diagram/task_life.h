@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of one task or span: made, woken, entered, left, closed, and what happened inside. */
+/* The life of one task or span: made, woken, entered, left, closed, and the events inside. */
 
 #pragma once
 
@@ -18,7 +18,7 @@ enum d9__task_life_kind {
 	D9__LIFE_WAKE,
 	D9__LIFE_ENTER,
 	D9__LIFE_EXIT,
-	D9__LIFE_INSIDE, /* something else happened while it ran */
+	D9__LIFE_INSIDE, /* another event while it ran */
 	D9__LIFE_CLOSE,
 };
 
@@ -33,7 +33,7 @@ struct d9__task_life_mark {
 	uint64_t tid;
 	uint64_t waker;   /* task, or 0 */
 	const char *text; /* inside: the event, or the place of a span; owned by the life's texts */
-	const char *verb; /* "begins", "ends" of a span; else NULL */
+	const char *verb; /* of a span: "begins", "ends"; else NULL */
 };
 
 struct d9__task_life {
@@ -44,7 +44,7 @@ struct d9__task_life {
 	struct d9__task_life_mark *marks; /* by time */
 	size_t n, capacity;
 	uint64_t first_ns, last_ns; /* of the whole trace */
-	char *name;                 /* for people, or NULL: it is not in the trace */
+	char *name;                 /* as it is shown; NULL: the trace has none */
 	char kind[32];
 	int64_t fd; /* below 0: none */
 
@@ -56,7 +56,7 @@ struct d9__task_life {
 	const char *place; /* of this one */
 	uint64_t worker;   /* while entered */
 	uint64_t tid;      /* then, of a span; 0: not known */
-	size_t process, reading; /* whose life it is; whose event is being read */
+	size_t process, reading; /* of this life; of the event that is being read */
 	bool entered, closed, has_process, is_new;
 };
 
@@ -70,15 +70,15 @@ void d9__task_life_release(struct d9__task_life *life);
 /* The name of task |id| for people in new memory, or NULL. */
 char *d9__task_life_task_name(const struct d9__task_life *life, uint64_t id);
 
-/* Who or what made the wake |mark|: "itself", "handler (task 9)", "its timer", ... */
+/* Describe what made the wake |mark|: "itself", "handler (task 9)", "its timer", ... */
 void d9__task_life_describe_waker(const struct d9__task_life *life, const struct d9__task_life_mark *mark,
 			     char *buf, size_t size);
 
-/* What happened inside by the mark |mark|: "span parse begins", "OrderEvent". */
+/* Describe the mark |mark| inside of a poll: "span parse begins", "OrderEvent". */
 void d9__task_life_describe_inside(const struct d9__task_life *life, const struct d9__task_life_mark *mark,
 			      char *buf, size_t size);
 
-/* Sums of a life; what is open at the end of the trace counts up to there. */
+/* The sums of a life.  Its open parts count up to the end of the trace. */
 struct d9__task_life_sums {
 	uint64_t busy_ns, idle_ns, enters, wakes, self_wakes, foreign_wakes;
 	uint64_t waited_ns, waited_max_ns; /* from wake to enter */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One lane for the life, above it one for each of those who woke it, a time axis below.  To scale: a
- * section is as wide as it was long, but never invisible.
+ * Draw a life: one lane for it, above it one for each waker, a time axis below.  Widths are to
+ * scale, but never invisible.
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@
 #define TICKS	  10
 #define PLACES	  4 /* to a unit */
 
-/* What may cover what: things of one lane. */
+/* The lanes: only things in the same lane can cover each other. */
 enum { READY, BUSY, INSIDE, FIRST_WAKER, KINDS = FIRST_WAKER + WAKERS };
 
 struct drawing {
@@ -45,11 +45,14 @@ struct drawing {
 		char text[1024];
 	} wakers[WAKERS];
 	size_t n_wakers;
-	uint64_t too_close; /* what would cover another of its kind, and is not drawn */
+	uint64_t too_close; /* things not drawn, as they would cover another */
 	long latest[KINDS]; /* place of the latest of each kind that was drawn, in 1 / PLACES */
 };
 
-/* Whether something short of |kind| at |x| would cover the latest one of that kind: nobody could tell them apart. */
+/*
+ * True if a short thing of |kind| at |x| would cover the latest one of that kind.  It is counted
+ * and not drawn.
+ */
 static bool is_too_close(struct drawing *d, unsigned kind, double x)
 {
 	long place = (long)(x * PLACES) + 1;
@@ -142,8 +145,8 @@ static uint64_t step_of(uint64_t ns)
 }
 
 /*
- * |ns| in a unit for times up to |most_ns|, with as many decimals as tell apart what lies |step_ns|
- * from each other.
+ * Write |ns| in the unit for times up to |most_ns|, with enough decimals to tell apart times
+ * |step_ns| from each other.
  */
 static void label_time(uint64_t ns, uint64_t most_ns, uint64_t step_ns, char *buf, size_t size)
 {

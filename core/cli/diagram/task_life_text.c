@@ -14,7 +14,7 @@ struct walk {
 	uint64_t wake_ns;  /* of the wake that no enter has answered; 0: none */
 };
 
-/* What a trace says, and a newline. */
+/* Write a text of the trace, escaped, and a newline. */
 static void put_line(struct d9__text_out *out, const char *text)
 {
 	d9__text_escaped(out, text, strlen(text));

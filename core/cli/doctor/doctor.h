@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `dial9 doctor` finds: a list of checks, each with its result and how to mend it. */
+/* The checks of `dial9 doctor`, each with its result and how to mend it. */
 
 #pragma once
 
@@ -27,7 +27,7 @@ struct d9__doctor {
 	size_t n;
 };
 
-/* Note a result.  The text is printf(3)'s; what is too long is cut. */
+/* Note a result with printf(3)'s text; too long a text is cut. */
 void d9__doctor_note(struct d9__doctor *doctor, const char *name, enum d9__check_result result,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -35,7 +35,7 @@ void d9__doctor_note(struct d9__doctor *doctor, const char *name, enum d9__check
 void d9__doctor_advise(struct d9__doctor *doctor, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* What CMD of `dial9 doctor -- CMD` uses of one loop library. */
+/* The files of one loop library that CMD of `dial9 doctor -- CMD` uses. */
 struct d9__loop_use {
 	const char *library; /* "libevent", "libev", "glib" */
 	char files[4096];    /* that it maps, as for LD_PRELOAD, in the loader's order; or empty */
@@ -45,13 +45,19 @@ struct d9__loop_uses {
 	struct d9__loop_use list[D9__LOOP_LIBRARIES];
 };
 
-/* Can |command| be recorded, and what does it use?  Nothing of it runs. */
+/*
+ * Check whether |command| can be recorded, and list the loop libraries that it uses.  It is not
+ * run.
+ */
 void d9__doctor_command(struct d9__doctor *doctor, const char *command, struct d9__loop_uses *uses);
 
-/* Whether functions and lines of the |n| |files|, a program and what it loads, could be told, and what to install. */
+/*
+ * Check whether functions and lines of the |n| |files|, a program and its libraries, can be named,
+ * and what to install.
+ */
 void d9__doctor_symbols(struct d9__doctor *doctor, const char *const *files, size_t n);
 
-/* Memory and directories, limits, clock, what the kernel permits. */
+/* Check memory, directories, limits, the clock, and the kernel's permissions. */
 void d9__doctor_system(struct d9__doctor *doctor);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dial9 doctor -- CMD`: what CMD's file, and the loader, tell of it.  CMD itself is not run: what it
- * does when it starts is its own affair.
+ * `dial9 doctor -- CMD`: check CMD's file with the loader's help.  CMD is not run, because it would
+ * have effects.
  */
 
 #include "config.h"
@@ -81,7 +81,10 @@ static bool is_loop_library(const char *path, struct d9__loop_uses *uses)
 		if (!d9__is_file_of(path, d9__loop_libraries[i].file))
 			continue;
 		named = true;
-		/* Not its companions, such as libevent_openssl. */
+		/*
+		 * Only the library itself: its companions, such as libevent_openssl, lack the
+		 * function.
+		 */
 		if (d9__elf_defines(path, d9__loop_libraries[i].function))
 			add_file(&uses->list[i], path);
 	}

@@ -26,7 +26,7 @@
 
 #define PROGRAM "dial9-selftest-"
 
-/* Those with an adapter in the preload library. */
+/* The libraries whose adapter was built into the preload library. */
 #if WITH_LIBEVENT
 #define LIBEVENT "libevent",
 #else
@@ -44,13 +44,13 @@
 #endif
 static const char *const built[] = { LIBEVENT LIBEV GLIB NULL };
 
-/* What is tried. */
+/* A loop library to run the self-test with. */
 struct subject {
 	const char *library, *preload;
 	const struct d9__loop_use *use; /* the files of a command's; NULL: the installed one */
 };
 
-/* What the program printed. */
+/* The output and the end of the self-test program. */
 struct run {
 	int status; /* of waitpid(2), or -errno if it could not be started */
 	bool spoke;
@@ -60,7 +60,10 @@ struct run {
 
 /* ---- running it ---- */
 
-/* Beside the preload library, or one folder up in a build tree.  Empty if it is not there. */
+/*
+ * Find the self-test program beside the preload library, or in a folder above in a build tree.
+ * Empty if there is none.
+ */
 static void find_program(const char *preload, const char *library, char path[PATH_MAX])
 {
 	static const char *const folders[] = { "", "../", "../../" };
@@ -74,7 +77,7 @@ static void find_program(const char *preload, const char *library, char path[PAT
 	path[0] = '\0';
 }
 
-/* Ours without what might change the test: the user's DIAL9_* and preloads. */
+/* Copy the environment without variables that could change the test: DIAL9_* and preloads. */
 static char **make_environment(char *preload, char *dir)
 {
 	static char enabled[] = "DIAL9_ENABLED=true";
@@ -139,7 +142,10 @@ static void run_recorded(const char *program, const struct subject *subject, con
 	char preload_variable[PATH_MAX + 16 + sizeof(subject->use->files)], dir_variable[PATH_MAX + 32];
 	char **env;
 
-	/* A file of the same name that is mapped already is taken; of another name, it comes first. */
+	/*
+	 * A file that the self-test links anyway is taken by its name; one of another name is
+	 * loaded first.
+	 */
 	snprintf(preload_variable, sizeof(preload_variable), "LD_PRELOAD=%s%s%s", subject->preload,
 		 subject->use ? ":" : "", subject->use ? subject->use->files : "");
 	snprintf(dir_variable, sizeof(dir_variable), "DIAL9_TRACE_DIR=%s", dir);

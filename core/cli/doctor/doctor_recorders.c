@@ -45,7 +45,7 @@ static void append_fact(struct text *text, const struct d9__recorder_seen *recor
 		append(text, "%s%s %s: %.*s", text->len ? "; " : "", library, what, (int)len, value);
 }
 
-/* What is wrong with it, or lacking; empty if all is well. */
+/* Write the faults of |recorder| into |text|; empty if it has none. */
 static void describe(const struct d9__recorder_seen *recorder, struct text *text)
 {
 	static const char *const libraries[] = { "libevent", "libev", "glib" };

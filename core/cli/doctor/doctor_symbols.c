@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether functions and lines of a program and its libraries could be told: what lacks debug information, and its package. */
+/*
+ * Check whether functions and lines of a program and its libraries can be named: which files lack
+ * debug information, and the packages that have it.
+ */
 #include "config.h"
 
 #include <stdbool.h>
@@ -48,7 +51,10 @@ static bool is_among(char *const *packages, size_t n, const char *name)
 	return false;
 }
 
-/* "apt install libc6-dbg libevent-2.1-7-dbgsym", each once, and what has no package. */
+/*
+ * Advise "apt install libc6-dbg libevent-2.1-7-dbgsym", each package once, and list the files
+ * without one.
+ */
 static void advise(struct d9__doctor *doctor, char *const *packages, size_t n)
 {
 	char known[256] = "";

@@ -20,7 +20,7 @@
 #include "text/text.h"
 #include "watch/recorders.h"
 
-#define RING_BYTES   (UINT64_C(32) << 20) /* what a ring may grow to */
+#define RING_BYTES   (UINT64_C(32) << 20) /* the size that a ring may grow to */
 #define BUDGET_BYTES (UINT64_C(1) << 30)
 
 /* The first line of a file of the kernel's; false if there is none. */
@@ -38,7 +38,7 @@ static bool read_line(const char *path, char *buf, size_t size)
 
 /* ---- the ring's memory ---- */
 
-/* Somebody else could have made it first. */
+/* True if |path| is missing or this user's alone; another user could have made it first. */
 static bool is_own_folder(struct d9__doctor *doctor, const char *name, const char *path)
 {
 	struct stat st;
@@ -137,7 +137,7 @@ static void check_trace_dir(struct d9__doctor *doctor)
 
 /* ---- variables ---- */
 
-/* What a recorder would say of the environment that it was started in. */
+/* The complaints of a recorder about this environment. */
 struct complaints {
 	char text[512];
 	size_t n;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Followers: the processes that live of what `dial9 record` started, told by what it put into their environment. */
+/*
+ * Followers: the processes that `dial9 record` started directly or indirectly, recognised by a
+ * variable in their environment.
+ */
 
 #pragma once
 
@@ -24,5 +27,5 @@ pid_t d9__followers_of_dir(const char *dir);
  */
 bool d9__followers_remove_dir(const char *dir);
 
-/* The effective user of |pid|, (uid_t)-1 if it is gone. */
+/* Return the effective user of |pid|, (uid_t)-1 if it has ended. */
 uid_t d9__follower_uid(pid_t pid);

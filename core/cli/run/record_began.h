@@ -5,7 +5,10 @@
 
 #include <stdbool.h>
 
-/* Watch |dir| from now on.  Pass the result to d9__record_began(), once; it is -1 where that is not known. */
+/*
+ * Watch |dir| from now on.  Pass the result to d9__record_began() once; it is -1 if watching is not
+ * possible.
+ */
 int d9__record_began_watch(const char *dir);
 
 bool d9__record_began(int watch);

@@ -50,7 +50,7 @@ void d9__record_end_text(int wait_status, char *out, size_t size)
 
 /* ---- programs that clear the environment ---- */
 
-/* The options before the program that sudo starts; |*user| is whose it becomes. */
+/* Skip the options before the program that sudo starts; |*user| is the user that it becomes. */
 static char *const *behind_options(char *const *words, const char **user)
 {
 	static const char *const with_value[] = { "-C", "-D", "-R", "-T", "-U", "-g", "-h", "-p", "-r", "-t", NULL };
@@ -149,7 +149,10 @@ static bool explain_options(FILE *out)
 
 /* ---- programs with other loops, or none ---- */
 
-/* What a program has in itself: loops that nobody reaches. */
+/*
+ * Print the loop library that is linked into the program itself, where the preload library cannot
+ * reach it.  False: none is.
+ */
 static bool explain_own_loop(FILE *out, const char *path)
 {
 	for (size_t i = 0; i < D9__LOOP_LIBRARIES; i++) {
@@ -206,7 +209,10 @@ static bool explain_needs(FILE *out, const char *path, const struct d9__elf_need
 
 /* ---- files ---- */
 
-/* As an ordinary user nobody can; root has no rights to gain by such a file. */
+/*
+ * Print how to record |path| all the same.  Without root's rights nothing can be loaded into a
+ * set-user-ID file; root gains no rights by such a file, so for root the usual advice holds.
+ */
 static void advise(FILE *out, enum d9__preload_fate fate, const struct d9__record_command *command)
 {
 	if (fate != D9__PRELOAD_SECURE || geteuid() == 0) {
@@ -228,7 +234,10 @@ static bool explain_fate(FILE *out, const char *path, enum d9__preload_fate fate
 	return true;
 }
 
-/* What keeps |path|, of |command|, from being recorded, if its file tells.  |started| as above. */
+/*
+ * Print the reason, if the file at |path| shows one, why |command| was not recorded.  |started| as
+ * above.
+ */
 static bool explain_file(FILE *out, const char *path, enum d9__preload_fate fate,
 			 const struct d9__record_command *command, bool started)
 {
@@ -264,7 +273,7 @@ static void blank_comments(char *text)
 	}
 }
 
-/* The beginning of the script |path|; "" of anything else. */
+/* Read the beginning of the script |path|; "" if it is not a script. */
 static void read_script(const char *path, char *text, size_t size)
 {
 	FILE *in = fopen(path, "re");
@@ -312,7 +321,7 @@ static bool explain_started(FILE *out, const struct d9__record_command *command)
 	return told;
 }
 
-/* As all of them say that they could not start what they were to start. */
+/* Explain a launcher that could not start its program, which it tells by its exit status. */
 static bool explain_launcher(FILE *out, const struct d9__record_command *command)
 {
 	int status = WIFEXITED(command->wait_status) ? WEXITSTATUS(command->wait_status) : 0;

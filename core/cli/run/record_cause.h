@@ -8,7 +8,7 @@
 
 #define D9__RECORD_END_LEN 96
 
-/* What was run. */
+/* A command that was run and not recorded. */
 struct d9__record_command {
 	char *const *argv;
 	const char *dir;	      /* as it was given */
@@ -20,12 +20,12 @@ struct d9__record_command {
 void d9__record_end_text(int wait_status, char *out, size_t size);
 
 /*
- * Print the one cause that applies to |command|, as far as its file, its end, the loader and the name of the program
- * tell, and what to do or to type instead.  |follows|: what it starts would be recorded too.  Nothing runs.
+ * Print the one cause that applies to |command|, as its file, its end, the loader and its name
+ * tell, and what to type instead.  |follows|: its children would be recorded, too.  Nothing is run.
  */
 void d9__record_cause(FILE *out, const struct d9__record_command *command, bool follows);
 
-/* The same of `dial9 record --profile-only`, for which a program needs no loop. */
+/* As d9__record_cause(), for `dial9 record --profile-only`, where a program needs no loop. */
 void d9__record_cause_of_profile(FILE *out, const struct d9__record_command *command);
 
 /* Whether the environment tells recorders to write nothing but dumps. */

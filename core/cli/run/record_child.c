@@ -20,13 +20,16 @@ static const int ignored[] = { SIGINT, SIGQUIT, SIGXFSZ };
 
 static volatile pid_t child;
 
-/* What this process got from its parent, and CMD gets from it. */
+/* The signal settings that this process inherited and CMD gets unchanged. */
 static struct {
 	sigset_t mask;
 	struct sigaction sigchld, passed_on[N_PASSED_ON], ignored[N_IGNORED];
 } inherited;
 
-/* What a terminal sends, it sends to the whole group: the child has had it already. */
+/*
+ * Pass a signal on to CMD. A signal from the terminal went to the whole process group, so CMD has
+ * it already.
+ */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `dial9 record`: run CMD as if nobody stood between it and the shell. */
+/* `dial9 record`: run CMD as if the shell had started it. */
 
 #pragma once
 
@@ -17,7 +17,10 @@ int d9__child_run(char **argv, char **envp, int *wait_status);
 /* Behind d9__child_run(), which took them for CMD's sake: signals reach this process as before, and end it. */
 void d9__child_give_signals_back(void);
 
-/* Behind d9__child_run(), which leaves them blocked: whether somebody wants this process to end. */
+/*
+ * True if a signal told this process to end.  Call it behind d9__child_run(), which leaves these
+ * signals blocked.
+ */
 bool d9__child_is_to_end(void);
 
 /*

@@ -15,7 +15,7 @@
 
 #define N_PLACES 3
 
-/* The directory |path|, made if it is missing.  Its descriptor or -errno. */
+/* Open the directory |path|, or make it.  Returns its descriptor or -errno. */
 static int open_or_make(const char *path, unsigned flags, bool *made)
 {
 	int fd = d9__directory_open(path, flags);
@@ -32,7 +32,10 @@ static int judge(int fd, bool wanted, struct d9__record_dir *out)
 		return -errno;
 	out->shared = st.st_mode & 022 && !d9__directory_is_fit(&st, D9__DIRECTORY_STICKY);
 	out->foreign = st.st_uid != geteuid();
-	/* Root can name one that CMD's user may write to; nobody named the one that is taken by default. */
+	/*
+	 * A foreign directory is fine only if root named it, because CMD may become its user.  A
+	 * shared one is never fine.
+	 */
 	if (out->shared || (out->foreign && !wanted))
 		return -EPERM;
 	return faccessat(fd, ".", W_OK | X_OK, 0) ? -errno : 0;
@@ -49,7 +52,10 @@ static int make(const char *path, bool wanted, struct d9__record_dir *out)
 	return err;
 }
 
-/* In a folder of everybody's the name may be somebody else's already, or lead elsewhere. */
+/*
+ * Make the directory for this user alone, because another user may own the name in a shared folder,
+ * or have put a symbolic link there.
+ */
 static int make_own(const char *path, bool *made)
 {
 	int fd = open_or_make(path, D9__DIRECTORY_PRIVATE, made), err = fd;
@@ -91,7 +97,10 @@ int d9__record_dir_make(const char *wanted, struct d9__record_dir *out)
 	for (size_t i = 0; i < 2 * N_PLACES; i++) {
 		char path[PATH_MAX];
 
-		/* Rings have the other name in /dev/shm.  Somebody may have taken all of these: then another. */
+		/*
+		 * The prefix differs from that of rings in /dev/shm.  If all names are taken, use
+		 * one with a random suffix.
+		 */
 		snprintf(path, sizeof(path), "%s/dial9-traces-%u%s", places[i % N_PLACES], (unsigned)geteuid(),
 			 i < N_PLACES ? "" : "-XXXXXX");
 		if (i < N_PLACES ? make_own(path, &out->made) != 0 : !mkdtemp(path))

@@ -47,7 +47,10 @@ struct helper {
 
 /* ---- giving ---- */
 
-/* Of a process that is root's no more: what it opened as root becomes its user's. */
+/*
+ * Take over the directory of a process that was root and has become another user: its files become
+ * that user's.
+ */
 static int pass_on(int fd, const struct ucred *peer)
 {
 	DIR *dir = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -87,7 +90,7 @@ static int take_over(const struct helper *helper, const char *name, const struct
 	return pass_on(fds[0], peer);
 }
 
-/* Its lock goes with it: a peer that looks for what dead processes left never finds it free. */
+/* Pass the lock with the directory, so that a recovering process never finds it free. */
 static int fill(const struct helper *helper, const char *name, const struct ucred *peer, int fds[2])
 {
 	struct stat st;
@@ -132,7 +135,7 @@ static int give(struct helper *helper, const struct d9__directory_helper_request
 	err = make(helper, request->boot_id, peer, fds);
 	if (err)
 		return err;
-	/* Whose trace it is may pass, and list nothing. */
+	/* Let the trace's owner pass through the directory without listing it. */
 	if (helper->made && peer->uid != geteuid() && !fstat(helper->dir_fd, &st) && !(st.st_mode & 011))
 		fchmod(helper->dir_fd, 0711);
 	grown[helper->n_given] = (struct given){ .pid = peer->pid, .uid = peer->uid };
@@ -165,7 +168,10 @@ static bool is_request(const struct helper *helper, const struct d9__directory_h
 	       memchr(request->boot_id, '\0', sizeof(request->boot_id)) && d9__boot_id_valid(request->boot_id);
 }
 
-/* Who asks is who the kernel says it is. */
+/*
+ * Serve one request.  The user is the one that the kernel names (SO_PEERCRED), not one from the
+ * message.
+ */
 static void serve(struct helper *helper)
 {
 	const struct timeval patience = { 0, 200000 };
@@ -190,7 +196,10 @@ static void serve(struct helper *helper)
 
 /* ---- how long ---- */
 
-/* Who has what it asked for, and no rights to give up, will not ask again. */
+/*
+ * True if |pid| may still ask.  It will not if it has its directory and is not root, because then
+ * it has no rights to give up.
+ */
 static bool may_ask(void *arg, pid_t pid)
 {
 	const struct helper *helper = arg;
@@ -217,7 +226,10 @@ static void run(struct helper *helper)
 		if (n > 0 && fds[0].revents)
 			serve(helper);
 		if (n > 0 && fds[1].revents) {
-			/* A byte: what is empty may go.  Its end: `dial9 record` has ended, or become CMD. */
+			/*
+			 * A byte allows to remove an empty trace directory.  The end of the pipe
+			 * means that `dial9 record` has ended, or become CMD.
+			 */
 			if (read(helper->hold_fd, &(char){ 0 }, 1) == 1) {
 				helper->may_go = true;
 				continue;
@@ -235,8 +247,8 @@ static void run(struct helper *helper)
 }
 
 /*
- * A process that wrote nothing cannot remove what was given to it; one that ended by _exit(2) just after it got
- * it, as the parent of a daemon does, did not even remove the lock file.
+ * Remove the empty directory of a process that wrote nothing: the process cannot, and one that
+ * called _exit(2) at once, as the parent of a daemon does, also left its lock file.
  */
 static void remove_empty(const struct helper *helper, const char *name)
 {
@@ -271,7 +283,7 @@ static void close_from(int first)
 		close(fd);
 }
 
-/* Ours are 3 to 5, and what the caller of `dial9 record` left open is not held open by us. */
+/* Keep our descriptors as 3 to 5 and close those that the caller of `dial9 record` left open. */
 static void keep_own_descriptors(struct helper *helper)
 {
 	int *own[] = { &helper->dir_fd, &helper->socket, &helper->hold_fd };
@@ -283,7 +295,7 @@ static void keep_own_descriptors(struct helper *helper)
 	close_from(6);
 }
 
-/* Nobody's terminal, pipe, directory or job. */
+/* Detach the helper from the terminal, from pipes, and from signals for its group. */
 static void stand_apart(struct helper *helper)
 {
 	int null = open("/dev/null", O_RDWR);

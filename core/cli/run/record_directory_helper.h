@@ -16,13 +16,13 @@ struct d9__record_directory_helper {
 };
 
 /*
- * Start the helper for the trace directory |dir|, absolute.  |made|: it was not there before, and lets others pass once
- * something in it is theirs.  Without a helper, as for all but root, it is
- * as if nobody had asked for one.
+ * Start the helper for the trace directory |dir|, an absolute path.  |made|: `dial9 record` made
+ * it, so the helper lets other users pass once one of them has a trace in it.  Does nothing unless
+ * this user is root.
  */
 void d9__record_directory_helper_begin(struct d9__record_directory_helper *handle, const char *dir, bool made);
 
-/* If the trace directory is empty when the helper ends, it is removed. */
+/* Let the helper remove the trace directory at its end if it is empty then. */
 void d9__record_directory_helper_let_go(struct d9__record_directory_helper *handle);
 
 void d9__record_directory_helper_end(struct d9__record_directory_helper *handle);

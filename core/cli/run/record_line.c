@@ -17,7 +17,10 @@
 
 #define BEGINNING_BYTES (64 << 10)
 
-/* What the command's files may not grow beyond, if that is less than a trace takes to begin with. */
+/*
+ * Return the limit of file sizes as a half sentence, if it is less than the beginning of a trace
+ * takes; else "".
+ */
 static const char *explain_limit(void)
 {
 	static char text[128];
@@ -61,7 +64,7 @@ static void explain_nothing(FILE *out, const struct d9__record_line *line)
 		explain_cause(out, line);
 }
 
-/* One process's own folder if it shares the trace directory with others. */
+/* Return the process's own folder if other processes share the trace directory. */
 static const char *where_is(const struct d9__record_line *line)
 {
 	const struct d9__record_result *result = line->result;
@@ -121,7 +124,7 @@ static void print_result(FILE *out, const struct d9__record_line *line)
 	fprintf(out, "; see: dial9 report %s", where);
 }
 
-/* What goes on in the background has not written everything yet. */
+/* Print that processes still record in the background, so the trace is not complete yet. */
 static void print_living(FILE *out, const struct d9__record_line *line)
 {
 	const struct d9__record_result *result = line->result;
@@ -175,7 +178,7 @@ static void explain_no_dump(FILE *out, const struct d9__record_line *line)
 				 "no dump was requested; while it runs: dial9 dump PID, or by itself: --trigger 'poll > 50ms'");
 }
 
-/* What is in the store is not here any more, and its events are not counted. */
+/* Print the counts of stored segments.  Their files are gone, so their events are not counted. */
 static void print_stored(FILE *out, const struct d9__record_line *line)
 {
 	char size[D9__SIZE_LEN];
@@ -184,7 +187,7 @@ static void print_stored(FILE *out, const struct d9__record_line *line)
 		line->shipped.stored == 1 ? "" : "s", d9__size_text(line->shipped.bytes, size), line->shipped.to);
 }
 
-/* What is left of what was to be stored, and how it gets there. */
+/* Print the segments and dumps that were not stored, and the command that sends them. */
 static void print_left(FILE *out, const struct d9__record_line *line)
 {
 	size_t segments = line->shipped.left, dumps = line->shipped.dumps_left;

@@ -12,7 +12,7 @@
 
 struct d9__record_line {
 	char *const *argv; /* CMD */
-	pid_t follower;	   /* what it started and what lives, and has written nothing yet; 0 */
+	pid_t follower;	   /* a process of CMD's that has written nothing yet; 0: none */
 	const struct d9__record_dir *dir;
 	const struct d9__record_result *result;
 	struct d9__failure failure;

@@ -100,7 +100,9 @@ static bool is_living(const char *dir)
 
 	if (asprintf(&path, "%s/.lock", dir) < 0)
 		return false;
-	/* The directory is its user's, who may have put a pipe there that nobody writes to. */
+	/*
+	 * O_NONBLOCK: the directory's owner may have put a pipe there, and opening it would block.
+	 */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	free(path);
 	if (fd < 0)
@@ -110,7 +112,7 @@ static bool is_living(const char *dir)
 	return held;
 }
 
-/* What a recorder writes of itself, whether a loop runs or not. */
+/* True for an event that the recorder writes about itself, whether a loop runs or not. */
 static bool is_recorders_own(const struct d9_event *event)
 {
 	switch (event->kind) {
@@ -135,7 +137,7 @@ static void copy_text(char *out, size_t size, const struct d9_text *text, size_t
 	snprintf(out, size, "%.*s", (int)len, text->data + from);
 }
 
-/* Take loop.LIBRARY|what| if |pair| is it. */
+/* If |pair| is loop.LIBRARY|what|, take LIBRARY. */
 static bool is_of_library(const struct d9_text *key, const char *what, char library[32])
 {
 	size_t end = strlen(what);

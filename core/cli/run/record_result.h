@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `dial9 record`: what a run left in the trace directory. */
+/* `dial9 record`: the result of a run, read from the trace directory. */
 
 #pragma once
 
@@ -26,21 +26,21 @@ struct d9__failure {
 	char service[64];
 };
 
-/* What the new ones hold. */
+/* The result of a run: the directories of new processes, and the events in them. */
 struct d9__record_result {
 	size_t processes;
 	size_t living; /* of them, still recording: daemons */
 	bool alone;	/* the trace directory holds nothing else */
-	char **paths;	/* theirs, NULL-ended; |processes| of them */
+	char **paths;	/* of the new processes, NULL-ended; |processes| of them */
 	uint64_t bytes;
 	bool counted; /* false: too much to count in passing */
 	uint64_t events;
 	bool active; /* not all of them are the recorder's own */
 	char ring_fallback[96]; /* why a ring is not where it should be; empty: none */
 	char ended[128];	/* when recording did, if that was before the program: recorder.ended */
-	char no_samples[256];	 /* why there are none; "": there are, or nobody wanted any */
+	char no_samples[256];	 /* why there are none; "": there are, or none were asked for */
 	char no_allocations[256]; /* the same of allocations, which are a fault wherever this is told */
-	bool backend_asked;	 /* by name: then it is a fault that there are none */
+	bool backend_asked;	 /* --cpu-backend was given: then a lack of samples is an error */
 	struct d9__refusal refusals[D9__REFUSALS_MAX];
 	size_t n_refusals;
 };
@@ -49,10 +49,10 @@ struct d9__record_result {
 int d9__namespaces_list(const char *dir, struct d9__namespaces *out);
 void d9__namespaces_release(struct d9__namespaces *namespaces);
 
-/* What a recorder that could not start left in |dir|, which is removed. */
+/* Read, and remove, the file that a recorder which could not start left in |dir|. */
 void d9__failure_take(const char *dir, struct d9__failure *out);
 
-/* What is in |dir| and was not in |before|.  0 or a negative errno. */
+/* Collect what |dir| holds beside |before|.  0 or -errno. */
 int d9__record_result_collect(const char *dir, const struct d9__namespaces *before,
 			      struct d9__record_result *out);
 

@@ -42,7 +42,9 @@ static uint64_t now_ns(void)
 
 /* ---- a `dial9 ship` ---- */
 
-/* What the caller of `dial9 record` left open is for CMD. */
+/*
+ * Close every other descriptor, because the caller of `dial9 record` left them open for CMD alone.
+ */
 static void close_others(void)
 {
 	struct rlimit limit;
@@ -89,7 +91,10 @@ static char **make_argv(const struct d9__record_ship *ship, const char *const *o
 	argv[n++] = "ship";
 	argv[n++] = "--to";
 	argv[n++] = ship->to;
-	/* What tells what is stored: the last line counts it. */
+	/*
+	 * Keep the directories, because the last line counts the files in them that list what is
+	 * stored.
+	 */
 	argv[n++] = "--keep-empty";
 	for (size_t i = 0; i < words; i++)
 		argv[n++] = ship->words[i];
@@ -111,7 +116,7 @@ static pid_t start(const struct d9__record_ship *ship, const char *const *own, c
 	if (pid < 0)
 		d9__cmd_fail("record", "--ship: nothing is sent: %s", strerror(argv ? errno : ENOMEM));
 	else
-		setpgid(pid, pid); /* whoever comes first */
+		setpgid(pid, pid); /* parent and child both set it: the first one wins */
 	free(argv);
 	return pid > 0 ? pid : 0;
 }
@@ -124,7 +129,10 @@ static bool has_ended(pid_t pid, int *status)
 	return got == pid || (got < 0 && errno != EINTR);
 }
 
-/* Wait for |*pid| until |until_ns| or a signal; then it is killed with what it has started.  True: it ended in time. */
+/*
+ * Wait for |*pid| until |until_ns| or a signal, then kill it with its children.  True: it ended in
+ * time.
+ */
 static bool wait_for(pid_t *pid, uint64_t until_ns)
 {
 	bool ended = false;
@@ -180,7 +188,7 @@ static bool is_accepted(const struct d9__record_ship *ship)
 
 	while (pid && waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return true; /* SIGCHLD is ignored: nobody can know */
+			return true; /* SIGCHLD is ignored, so the status is lost */
 	return pid && WIFEXITED(status) && WEXITSTATUS(status) != D9__EXIT_USAGE;
 }
 
@@ -230,7 +238,10 @@ static bool is_in(const struct d9__namespaces *namespaces, const char *name)
 	return false;
 }
 
-/* Of what CMD's processes made; |*anything|: in the whole directory, and of others, there is something to send. */
+/*
+ * Count what is stored and left of CMD's processes.  |*anything|: the directory has something to
+ * send, of other processes, too.
+ */
 static void count(const struct d9__record_ship *ship, const struct d9__namespaces *before, struct d9__record_shipped *out,
 		  bool *anything)
 {
@@ -251,7 +262,7 @@ static void count(const struct d9__record_ship *ship, const struct d9__namespace
 	d9__ship_tree_release(&tree);
 }
 
-/* Once more, of what there is now. */
+/* Run another `dial9 ship` for what is left. */
 static void send_rest(struct d9__record_ship *ship, uint64_t until_ns)
 {
 	uint64_t now = now_ns();
@@ -274,7 +285,7 @@ void d9__record_ship_end(struct d9__record_ship *ship, const struct d9__namespac
 	*out = (struct d9__record_shipped){ .to = NULL };
 	if (!ship->wanted)
 		return;
-	/* It begins nothing new, and finishes what is on its way. */
+	/* SIGTERM: it starts no further transfer and finishes those that run. */
 	if (ship->pid) {
 		kill(ship->pid, SIGTERM);
 		wait_for(&ship->pid, until_ns);

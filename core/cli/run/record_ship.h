@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dial9 record --ship`: a `dial9 ship` of the trace directory beside CMD.  It is this process's child and CMD's sibling, in a
- * process group of its own, and nothing of CMD's is changed for it.  Once CMD has ended, another one sends what is left,
- * for a while.
+ * `dial9 record --ship`: run a `dial9 ship` of the trace directory beside CMD, as a child of this
+ * process in a process group of its own, so that CMD is not affected.  Once CMD has ended, another
+ * one sends the rest, for a limited time.
  */
 
 #pragma once
@@ -20,7 +20,7 @@ struct d9__record_ship {
 	bool wanted;
 	const char *url;      /* as given; NULL: the environment's */
 	const char *more;     /* options of `dial9 ship`, as given; NULL: none */
-	uint64_t deadline_ns; /* for what is left when CMD has ended */
+	uint64_t deadline_ns; /* for the rest, once CMD has ended */
 
 	/* Inside. */
 	char to[D9__RECORD_SHIP_TO];
@@ -29,9 +29,9 @@ struct d9__record_ship {
 	pid_t pid; /* of the one that runs; 0: none does */
 };
 
-/* What came of it, of the directories that CMD's processes made. */
+/* The numbers of segments and dumps of CMD's processes that were stored and that are left. */
 struct d9__record_shipped {
-	const char *to; /* NULL: nobody wanted that */
+	const char *to; /* NULL: --ship was not given */
 	size_t stored, left, dumps_left;
 	uint64_t bytes; /* stored */
 };
@@ -39,7 +39,7 @@ struct d9__record_shipped {
 /* Whether `dial9 ship` takes all that it will be given; false: one line was printed. */
 bool d9__record_ship_check(struct d9__record_ship *ship);
 
-/* Start one for |dir|, which stays where it is; does nothing if none is wanted. */
+/* Start one for |dir|, whose text must stay; does nothing without --ship. */
 void d9__record_ship_begin(struct d9__record_ship *ship, const char *dir);
 
 /*

@@ -29,7 +29,10 @@ static bool contains(const char *text, const char *const *words)
 	return false;
 }
 
-/* What nobody but its owner is to read: keys, and addresses and commands that hold such. */
+/*
+ * True if the setting is a key, or an address or command that holds one, which only the file's
+ * owner may read.
+ */
 static bool is_secret(const char *key, const char *value)
 {
 	static const char *const keys[] = { "secret", "password", "token", "access-key", "access_key", "credential", NULL };

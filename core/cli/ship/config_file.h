@@ -9,8 +9,8 @@
 typedef bool d9__config_take(void *arg, const char *where, const char *key, const char *value);
 
 /*
- * Read the file |path| and hand each of its lines to |take|.  Refused are: a file that others may write to, and one with a
- * secret that others may read.  True with |*text|, in which keys and values stand, for free(3); false, and a line has told
- * why, after the name of |command|.
+ * Read the file |path| and pass each of its lines to |take|.  Refuse a file that other users may
+ * write to, and one with a secret that they may read.  True with |*text|, which holds the keys and
+ * values, for free(3); false after a line that begins with |command|.
  */
 bool d9__config_file_read(const char *command, const char *path, d9__config_take *take, void *arg, char **text);

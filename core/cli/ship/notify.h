@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notify: what a service tells systemd of itself, over the socket NOTIFY_SOCKET.  Without one nothing is told. */
+/*
+ * Notify: messages of a service to systemd, over the socket NOTIFY_SOCKET.  Does nothing without
+ * one.
+ */
 
 #pragma once
 

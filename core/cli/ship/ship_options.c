@@ -103,7 +103,7 @@ static const struct d9__usage usage = {
 
 /* ---- one option, wherever it stands ---- */
 
-/* An option that was given: by |args|, whose usage's command is where messages say it stands. */
+/* An option and where it was given: |args| has the words for messages. */
 struct given {
 	struct d9__ship_options *options;
 	const struct d9__args *args;
@@ -372,7 +372,7 @@ static int take_command_line(struct d9__ship_options *options, int argc, char **
 	return key ? key : args.first;
 }
 
-/* The file's name comes from the command line, and gives way to it. */
+/* Find --config first, because the command line's other options override the file's. */
 static int find_config(int argc, char **argv, const char **config)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ship options: what dial9 ship is to do, from its command line, the environment and a file of configuration, in which the
- * earlier wins.
+ * Ship options: the options of `dial9 ship`, from its command line, the environment and a
+ * configuration file, of which the earlier wins.
  */
 
 #pragma once
@@ -21,7 +21,7 @@ struct d9__ship_options {
 	const char *to, *link, *config;
 	char *bucket, *prefix; /* of |to|; owned */
 	char *named;	       /* by the environment; owned */
-	char *file;	       /* what stands in |config|; owned */
+	char *file;	       /* the text of |config|; owned */
 	bool once, status, json, raw, explain, from_rings, keep_empty;
 	unsigned parallel;
 	uint64_t deadline_ns, every_ns, expires_ns;
@@ -29,15 +29,15 @@ struct d9__ship_options {
 };
 
 /*
- * Read all of them.  The index of the first operand in |argv|, or enum d9__args_result below 0; then a line has told what is wrong.
- * Release them in any case.
+ * Read all of them.  Returns the index of the first operand in |argv|, or enum d9__args_result
+ * below 0 after a line.  Release them in any case.
  */
 int d9__ship_options_read(struct d9__ship_options *options, int argc, char **argv);
 
 /* Take |to| apart.  0 or an exit status, and a line. */
 int d9__ship_options_take_to(struct d9__ship_options *options);
 
-/* The same after a look at what belongs together. */
+/* Check that the options fit each other, then take |to| apart.  0 or an exit status, and a line. */
 int d9__ship_options_check(struct d9__ship_options *options);
 
 void d9__ship_options_release(struct d9__ship_options *options);

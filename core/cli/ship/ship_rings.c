@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring goes with its process, so what it said is kept for as long as its directory has something to send.  Each target gets a
- * process of its own, which sends what is there and ends: none runs while nothing is sealed.
+ * The target in a ring is kept after the ring is gone, for as long as its directory has something
+ * to send.  Each target gets a process of its own, which sends what is there and ends: none runs
+ * while nothing is sealed.
  */
 #include "config.h"
 
@@ -74,7 +75,7 @@ static bool is_wanted(const struct d9__ship_rings *how, const char *trace_dir)
 	return wanted;
 }
 
-/* What a killed process had not written becomes a segment. */
+/* Recover the ring of a killed process, so that its events become a segment. */
 static void save_dead(struct rings *rings, struct d9__ring_target *target, const struct d9__ring_view *view)
 {
 	if (rings->how->dry_run || target->looked >= LOOKS_AT_DEAD || d9__ring_view_owner(view) != D9__OWNER_DEAD)
@@ -196,7 +197,7 @@ static void ship_all(struct rings *rings)
 	}
 }
 
-/* What has no ring any more and nothing to send. */
+/* Drop the targets that have no ring any more and nothing to send. */
 static void forget(struct rings *rings)
 {
 	for (size_t i = rings->targets.n; i-- > 0;) {

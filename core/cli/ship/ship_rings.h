@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `dial9 ship --from-rings`: what recorders of this user want stored, each where its ring says. */
+/*
+ * `dial9 ship --from-rings`: send the segments of this user's recorders to the stores that their
+ * rings name.
+ */
 
 #pragma once
 
@@ -13,8 +16,9 @@ struct d9__ship_rings {
 	uint64_t deadline_ns;  /* from now on; 0: none */
 	bool once, dry_run;
 	/*
-	 * In a process of its own: send what is sealed in |paths| (NULL-ended), directories of processes, to |to|, within
-	 * |deadline_ns| (0: no limit).  An exit status.
+	 * Run in a process of its own: send the sealed segments in |paths| (NULL-ended),
+	 * directories of processes, to |to|, within |deadline_ns| (0: no limit).  Returns an exit
+	 * status.
 	 */
 	int (*ship)(void *context, const char *to, char **paths, uint64_t deadline_ns);
 	void *context;

@@ -29,9 +29,9 @@
 #define BUDGETS		4	     /* that dead processes may leave */
 #define MUCH		50	     /* per cent of a budget */
 #define TOO_MUCH	80
-#define LONGEST_WAIT_NS (20 * SECOND_NS) /* what is held has to be touched */
+#define LONGEST_WAIT_NS (20 * SECOND_NS) /* hold files have to be touched before */
 
-/* What a signal asks for; |interrupted| lets the shipper come back, for any reason. */
+/* Requests from signal handlers; |interrupted|, set by each of them, makes the shipper return. */
 static volatile sig_atomic_t ends, reloads, interrupted;
 
 static void on_signal(int signal)
@@ -79,7 +79,7 @@ static void watch_all(struct d9__ship_service *ship)
 
 /* ---- what waits ---- */
 
-/* What a recorder may keep here: as the environment says to it, too. */
+/* Return the disk budget of a recorder, from the variable that the recorder reads, too. */
 static uint64_t budget(void)
 {
 	const char *text = getenv("DIAL9_MAX_DISK_USAGE_MB");
@@ -128,7 +128,10 @@ static void keep_few(struct d9__ship_service *ship)
 	ship->shipper.what.stages = &ship->few;
 }
 
-/* Before a recorder begins to remove what was not sent. */
+/*
+ * If a process's backlog fills much of its recorder's budget, warn; if more, send without stages
+ * but redact, before the recorder removes segments that were not sent.
+ */
 static void weigh_backlog(struct d9__ship_service *ship)
 {
 	uint64_t bytes, percent;
@@ -173,7 +176,10 @@ volatile sig_atomic_t *d9__ship_service_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 
-	/* Ours come last: a stage's program that runs is waited for, as uploads are. */
+	/*
+	 * Install our handlers after the guard's, because a stage's running program is waited for,
+	 * as uploads are.
+	 */
 	d9__program_guard();
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
@@ -247,7 +253,10 @@ static void feed(struct d9__ship_service *ship, uint64_t now)
 	d9__notify("WATCHDOG=1");
 }
 
-/* While the shipper runs.  One that waits for a store that fails comes back for the look that is due. */
+/*
+ * Called while the shipper runs.  A shipper that waits for a failing store returns for the look
+ * that is due.
+ */
 static void pulse(void *context)
 {
 	struct d9__ship_service *ship = context;
@@ -259,7 +268,7 @@ static void pulse(void *context)
 		interrupted = 1;
 }
 
-/* With signals blocked, so that none comes between looking for it and waiting. */
+/* Block signals up to the wait itself, so that none is missed between the test and the wait. */
 static void wait_for_more(struct d9__ship_service *ship)
 {
 	uint64_t now = now_ns(), until = ship->look_ns;
@@ -299,7 +308,9 @@ static int ship_once(struct d9__ship_service *ship, bool all)
 	interrupted = ends;
 	ship->shipper.left = 0;
 	err = d9__shipper_run(&ship->shipper, &ship->tree);
-	/* A signal to end leaves what runs a while; one to come back does not end anything. */
+	/*
+	 * Without a signal to end, clear the deadline: a return for a look does not end anything.
+	 */
 	if (!ends) {
 		ship->shipper.deadline_ns = 0;
 		ship->shipper.over = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ship service: dial9 ship without --once.  It ships what is there, looks again whenever something is sealed, and looks after all
- * from time to time: at what dead processes left, at backlogs, at its file of configuration when it is told to.
+ * Ship service: `dial9 ship` without --once.  It sends what is there, looks again when something is
+ * sealed, and from time to time looks after the rest: dead processes, backlogs, and on SIGHUP its
+ * configuration file.
  */
 
 #pragma once
@@ -37,10 +38,10 @@ struct d9__ship_service {
 	uint64_t told_ns; /* of a backlog */
 };
 
-/* List what is there now.  0 or -errno, and a line the first time. */
+/* List the trees to send.  0 or -errno, and a line the first time. */
 int d9__ship_service_look(struct d9__ship_service *ship);
 
-/* SIGTERM and SIGINT are taken from now on; what is true once one has come. */
+/* Take SIGTERM and SIGINT from now on.  Returns a flag that is true once one has come. */
 volatile sig_atomic_t *d9__ship_service_signals(void);
 
 /* The shipper does from now on as the options say.  Signals that end it are taken. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ship status: of each process what is stored, what waits, and what the store refused. */
+/* Ship status: what of each process is stored, what waits, and what the store refused. */
 
 #pragma once
 

@@ -47,7 +47,10 @@ static int meet(struct d9__spawn_names *names, const struct d9_event *event, uns
 	uint32_t id;
 	int err = 0;
 
-	/* A longer one cannot be told from others, and one with a zero byte names no function. */
+	/*
+	 * Leave it: a longer text cannot be told from others, and one with a zero byte names no
+	 * function.
+	 */
 	if (!text.len || text.len > D9__TEXT_MAX || memchr(text.data, '\0', text.len))
 		return 0;
 	names->texts.kind = D9__KEPT_SYMBOLS;
@@ -90,7 +93,7 @@ static bool is_bare(const char *text, size_t len)
 	return len > 2 && len <= 18 && !memcmp(text, "0x", 2) && strspn(text + 2, "0123456789abcdef") >= len - 2;
 }
 
-/* What became of the halves of a text. */
+/* How many halves of a text were named. */
 struct halves {
 	unsigned named;
 	unsigned unknown; /* addresses of which nothing is known */
@@ -149,8 +152,8 @@ static int describe(struct d9__symbolizer *symbolizer, const char *recorded, con
 }
 
 /*
- * Two places never have one name, for viewers group by it: the one that comes later has what was recorded behind it.
- * |*out|: the number of the name that |recorded| gets.
+ * Give each place a name of its own, because viewers group by it: the recorded text is appended to
+ * a name that is taken.  |*out|: the number of the name of |recorded|.
  */
 static int keep_name(struct d9__spawn_names *names, const char *name, uint32_t recorded, uint32_t *out)
 {
@@ -173,8 +176,8 @@ static int keep_name(struct d9__spawn_names *names, const char *name, uint32_t r
 }
 
 /*
- * |*out|: the number of what will stand for |recorded|, which may be itself.  What an earlier run knew, and this one does
- * not, stays.
+ * |*out|: the number of the text that stands for |recorded|, which may be itself.  A name of an
+ * earlier run is kept if this one finds none.
  */
 static int name_place(struct d9__spawn_names *names, struct d9__symbolizer *symbolizer, const struct d9__spawn_place *place,
 		      uint32_t recorded, uint32_t *out)

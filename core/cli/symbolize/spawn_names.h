@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spawn names: what `dial9 symbolize` makes of the texts in `spawn_loc`: "on_read @ accept_cb server.c:71" of
- * "server+0x1a2b0 @ server+0x9f04".  What was recorded goes into rows (analyze/spawn_texts.h), so that nothing is lost
- * and a later run begins with it.
+ * Spawn names: `dial9 symbolize` replaces texts in `spawn_loc`, such as "server+0x1a2b0 @
+ * server+0x9f04" by "on_read @ accept_cb server.c:71".  The recorded texts go into rows
+ * (analyze/spawn_texts.h), so that nothing is lost and a later run can begin with them.
  */
 
 #pragma once
@@ -17,27 +17,27 @@
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"
 
-/* A text of the segment, and what tasks with it were registered with. */
+/* A text of the segment, and the first task that was registered with it. */
 struct d9__spawn_place {
-	uint32_t text; /* as it stands in the segment */
+	uint32_t text; /* as recorded in the segment */
 	uint64_t ns, callback, site; /* when it was met; addresses or 0 */
 };
 
 /* All zero is empty. */
 struct d9__spawn_names {
 	struct d9__texts texts;	 /* of all segments */
-	struct d9__table meant;	 /* by the number of a name: number + 1 of the recorded text that it stands for */
+	struct d9__table meant;	 /* by the number of a name: number + 1 of its recorded text */
 
 	/* Of the segment at hand. */
 	uint32_t segment;
-	struct d9__spawn_texts before; /* what an earlier run wrote */
+	struct d9__spawn_texts before; /* names of an earlier run */
 	struct d9__spawn_place *places;
 	size_t n, max;
 	struct d9__table by_text; /* number + 1 of a place */
 	struct d9__table names;	  /* of texts as they stand by number: the text to write instead */
 };
 
-/* Take what |event| of the segment says.  0 or -ENOMEM. */
+/* Note the texts and addresses in |event|.  0 or -ENOMEM. */
 int d9__spawn_names_learn(struct d9__spawn_names *names, const struct d9_event *event);
 
 /*
@@ -47,7 +47,7 @@ int d9__spawn_names_learn(struct d9__spawn_names *names, const struct d9_event *
 int d9__spawn_names_find(struct d9__spawn_names *names, struct d9__symbolizer *symbolizer, bool all,
 			 struct d9__row_batch *rows);
 
-/* What to write instead of |text| of the segment; NULL: it stays.  Terminated. */
+/* Return the text to write instead of |text| of the segment; NULL: keep it.  Terminated. */
 const char *d9__spawn_names_of(const struct d9__spawn_names *names, const char *text, size_t len);
 
 /* The next segment begins. */

@@ -104,8 +104,8 @@ static bool pass_number(struct d9__cursor *in, uint8_t type)
 }
 
 /*
- * Where the number of its `spawn_loc` stands in |frame|, or NULL: it has none, or something else than numbers before it,
- * as no recorder writes.
+ * Return the place of the number of `spawn_loc` in |frame|, or NULL: it has none, or a field that
+ * is no number comes before it, as no recorder writes.
  */
 static const uint8_t *find_spawn_loc(const struct d9__frame *frame)
 {
@@ -124,7 +124,7 @@ static const uint8_t *find_spawn_loc(const struct d9__frame *frame)
 	return in.p;
 }
 
-/* |*id| of a text that is to be replaced becomes that of its name, which stands in the batch from now on. */
+/* Replace |*id|, of a text with a name, by the number of the name, which is added to the batch. */
 static int replace(struct d9__spawn_rewrite *rewrite, uint32_t *id)
 {
 	const struct d9__pool_entry *entry = d9__pool_find(&rewrite->segment.reader.decoder.strings, *id);

@@ -23,7 +23,7 @@
 struct d9__spawn_rewrite {
 	const struct d9__spawn_names *names; /* borrowed */
 	struct d9__raw_segment segment;
-	struct d9__frame frame; /* the one that comes next, if |waiting| */
+	struct d9__frame frame; /* the next frame, if |waiting| */
 	uint64_t at;		/* its offset */
 	bool waiting;
 	bool ended; /* there are no more */

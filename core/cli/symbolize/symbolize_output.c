@@ -195,7 +195,7 @@ static int copy_stored(struct output *output, uint64_t end)
 	return err ? err : at < end ? -ESTALE : 0;
 }
 
-/* gzip has one member: unpacked here, it is packed anew by the sink. */
+/* Unpack a gzip segment whole, because it has a single member; the sink packs it again. */
 static int copy_unpacked(struct output *output, uint64_t end)
 {
 	uint8_t buf[1 << 14];
@@ -274,7 +274,7 @@ static int write_piece(struct output *output, const struct d9__spawn_rewrite *re
 	return 0;
 }
 
-/* What a piece may take in: up to where frame |i| of the table ends. */
+/* Return how many bytes a piece may take in: up to where frame |i| of the table ends. */
 static uint64_t piece_len(const struct seek_table *table, uint32_t i)
 {
 	return table->entries ? d9__wire_get_u32(table->entries + (size_t)i * SEEK_ENTRY_LEN + 12) : PIECE_BYTES;

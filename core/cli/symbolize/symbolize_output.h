@@ -12,7 +12,7 @@
 
 /* Where the rows begin that were put behind a segment before. */
 struct d9__symbolize_tail {
-	bool found; /* else there are none, or they cannot be cut off */
+	bool found; /* false: there are none, or they cannot be cut off */
 	uint64_t unpacked, stored; /* offsets of their batch; |stored| is that of its frame in a zstd segment */
 };
 
@@ -23,9 +23,10 @@ struct d9__symbolize_tail {
 int d9__symbolize_find_tail(const char *path, struct d9__symbolize_tail *tail);
 
 /*
- * Write the segment |path|, without its |tail|, with |names| in it, and |rows|, one whole batch or nothing, to |output|,
- * which may be the same file and appears when it is complete.  A sealed zstd segment keeps its seek table.  0, -ENOTTY,
- * -ENOMEM, or an error of reading or writing.
+ * Write the segment |path| without its |tail|, with |names| in it and |rows|, one whole batch or
+ * nothing, to |output|.  That may be the same file, and it appears when it is complete.  A sealed
+ * zstd segment keeps its seek table.  Returns 0, -ENOTTY, -ENOMEM, or an error of reading or
+ * writing.
  */
 int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const struct d9__spawn_names *names,
 			const struct d9__row_batch *rows, const char *output);

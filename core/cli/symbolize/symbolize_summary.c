@@ -59,7 +59,7 @@ void d9__symbolize_summary_leave_out(struct d9__symbolize_summary *summary, cons
 
 /* ---- telling ---- */
 
-/* A binary whose files could not place its addresses. */
+/* A binary of which some addresses have no name. */
 struct lacking {
 	const struct d9__binary *binary;
 	struct d9__symbolize_counts counts;
@@ -77,7 +77,7 @@ static void take_binary(struct lackings *lackings, const struct d9__symbolize_su
 	const struct d9__symbolize_module *module = find_module(summary, binary->name);
 	struct lacking *bigger;
 
-	/* Where there are lines, what has no name lies between functions. */
+	/* Skip a binary with lines: its addresses without a name lie between functions. */
 	if (!module || (binary->fate == D9__BINARY_FOUND && module->counts.placed) ||
 	    module->counts.placed == module->counts.all)
 		return;
@@ -128,7 +128,7 @@ static void print_refused(const char *path, FILE *out)
 	fputs(" has another build-id, not used", out);
 }
 
-/* What is wrong with the files of |lacking|, and what to do. */
+/* Print the fault of a binary whose addresses have no names, and how to mend it. */
 static void print_lacking(const struct lacking *lacking, FILE *out)
 {
 	const struct d9__binary *binary = lacking->binary;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `dial9 symbolize` tells in the end: how much it could name, and what would name the rest. */
+/* The summary of `dial9 symbolize`: how much it named, and what would name the rest. */
 
 #pragma once
 
@@ -33,7 +33,7 @@ struct d9__symbolize_summary {
 /* The answer for an address of a segment.  0 or -ENOMEM. */
 int d9__symbolize_summary_count(struct d9__symbolize_summary *summary, const struct d9__frames *frames);
 
-/* The segment |info| was left as it is: being written, cut or damaged. */
+/* Count the segment |info| as left out, because it is being written, cut or damaged. */
 void d9__symbolize_summary_leave_out(struct d9__symbolize_summary *summary, const struct d9_segment_info *info);
 
 /* Print it; |symbolizers| are those that gave the answers. */
