@@ -44,7 +44,7 @@ struct table {
 	sqlite3_stmt *rows;
 	struct d9__parquet_column columns[COLUMNS_MAX];
 	size_t n;
-	bool has_ts; /* then it is the first column */
+	bool has_ts; /* then ts is the first column */
 	uint64_t too_large; /* numbers that have no place in a signed column */
 };
 
@@ -174,7 +174,7 @@ static int64_t count(sqlite3 *db, const char *sql)
 	return n;
 }
 
-/* Times of day need an anchor; all else is there without one. */
+/* Warn that times of day are missing, because they need a clock anchor. */
 static void tell_times(sqlite3 *db)
 {
 	if (count(db, "SELECT count(*) FROM processes WHERE wall_offset_ns IS NULL"))

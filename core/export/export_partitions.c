@@ -96,7 +96,10 @@ static char *key_part(const char *key, const char *name)
 	return NULL;
 }
 
-/* The key tells under which service the shipper keeps the segment, where its rows belong, too; and what the segment does not tell. */
+/*
+ * Take service, host and such from the key in the store, because the rows belong to the same
+ * service; and what the segment itself lacks.
+ */
 static void take_place(struct partition *partition)
 {
 	const struct d9__analysis *a = &partition->analysis;

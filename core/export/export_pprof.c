@@ -115,7 +115,7 @@ static uint64_t mapping_of(struct pprof *p, uint64_t address, uint64_t ns)
 	return number;
 }
 
-/* A location without an address, that says what is missing. */
+/* Return a location without an address, which names something that is missing. */
 static uint64_t note(struct pprof *p, const char *words)
 {
 	uint64_t function = function_of(p, words, NULL), number;
@@ -259,8 +259,9 @@ static bool find_code(Elf *elf, GElf_Phdr *code)
 }
 
 /*
- * All of a module, from the beginning of its file.  Of what pprof is to name itself the code alone, as the kernel maps it:
- * it takes the distance between addresses and the file from the last part that a mapping covers.
+ * Write the place of a module in memory and in its file.  If pprof is to name functions itself,
+ * write the code's mapping alone, because pprof takes the distance between addresses and the file
+ * from the last part.
  */
 static void put_place(struct pprof *p, const struct mapping *mapping)
 {
@@ -293,7 +294,7 @@ static void put_mapping(struct pprof *p, size_t i)
 	d9__protobuf_write(p->out, MAPPING, &p->message);
 }
 
-/* The program's own comes first: readers take its name for that of the profile. */
+/* Write the program's own mapping first, because readers name the profile after it. */
 static void put_mappings(struct pprof *p)
 {
 	const char *program = d9__metadata_value(&p->profile->analysis.metadata, "program");
@@ -347,7 +348,10 @@ static void put_heap_types(struct pprof *p)
 	d9__protobuf_number(&p->message, PERIOD, p->profile->heap.rate);
 }
 
-/* How many samples, and for how long each stands: of the CPU, or of calls that blocked. */
+/*
+ * Write the types of samples with a time: their number, and the time of each, on the CPU or in
+ * blocking calls.
+ */
 static void put_timed_types(struct pprof *p)
 {
 	bool is_cpu = p->profile->wanted.kind == D9__PROFILE_KIND_CPU;
@@ -359,7 +363,10 @@ static void put_timed_types(struct pprof *p)
 	d9__protobuf_number(&p->message, DEFAULT_TYPE, text(p, is_cpu ? "cpu" : "blocked"));
 }
 
-/* Samples of a kind whose time is known only in part are told by what is. */
+/*
+ * Write the single type of other samples.  If their times are known only in part, write the sum of
+ * those.
+ */
 static void put_plain_type(struct pprof *p)
 {
 	const struct d9__profile_kind_facts *facts = p->profile->facts;

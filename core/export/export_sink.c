@@ -46,7 +46,7 @@ static void guard(char *temporary)
 			signal(signals[i], SIG_IGN);
 }
 
-/* A pipe or a device keeps its name; anything else is replaced as a whole. */
+/* Write into a pipe or device directly; replace anything else as a whole. */
 static int open_target(struct d9__sink *sink)
 {
 	struct stat st;
@@ -114,7 +114,7 @@ static void write_out(struct d9__sink *sink, const unsigned char *bytes, size_t 
 	}
 }
 
-/* Pack what is in |plain|; |flush| is Z_NO_FLUSH or Z_FINISH. */
+/* Compress the bytes in |plain|; |flush| is Z_NO_FLUSH or Z_FINISH. */
 static void pack(struct d9__sink *sink, int flush)
 {
 	sink->z.next_in = sink->plain;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where `dial9 export` writes: a file that appears when it is complete, or standard output. */
+/* The output of `dial9 export`: a file that appears when it is complete, or standard output. */
 
 #pragma once
 

@@ -45,7 +45,7 @@ static void put_samples(struct d9__json *json, const struct d9__stack_tree *tree
 			uint32_t *numbers)
 {
 	const struct d9__profile_kind_facts *facts = profile->facts;
-	/* Time is what a sample on the CPU stands for, where the trace tells it. */
+	/* Show time instead of samples if the trace tells how much CPU time one stands for. */
 	bool is_timed = profile->wanted.kind == D9__PROFILE_KIND_CPU && facts->unit == D9__PROFILE_SAMPLES &&
 			!profile->wanted.weight && profile->period_ns;
 	uint64_t each = is_timed ? profile->period_ns : 1;
@@ -75,10 +75,10 @@ static void put_samples(struct d9__json *json, const struct d9__stack_tree *tree
 
 /* ---- calls ---- */
 
-/* The chart of one worker while it is written. */
+/* The chart of one worker. */
 struct chart {
 	struct d9__json *json;
-	uint64_t from_ns, to_ns; /* what is outside is cut off */
+	uint64_t from_ns, to_ns; /* calls are cut at these */
 	struct {
 		uint64_t end_ns;
 		uint32_t frame;
@@ -95,7 +95,7 @@ static void put_event(const struct chart *chart, const char *type, uint32_t fram
 	d9__json_close(chart->json, '}');
 }
 
-/* Close what has ended at |ns|. */
+/* Close the calls that have ended at |ns|. */
 static void close_until(struct chart *chart, uint64_t ns)
 {
 	for (; chart->n && chart->open[chart->n - 1].end_ns <= ns; chart->n--)
@@ -112,7 +112,10 @@ static uint64_t end_of(const struct chart *chart, const struct d9__profile_call 
 	return call->end_ns > chart->to_ns ? chart->to_ns : call->end_ns;
 }
 
-/* speedscope refuses a file with one frame that outlasts another which it is inside of. */
+/*
+ * Put a call, shortened to the end of the call around it, because speedscope refuses a file with
+ * one that outlasts it.
+ */
 static void put_call(struct chart *chart, const struct d9__profile_call *call, uint32_t frame)
 {
 	uint64_t end_ns = end_of(chart, call);
@@ -133,7 +136,7 @@ static void put_worker_name(struct d9__json *json, const struct d9__profile *pro
 	d9__json_string(json, "name", name);
 }
 
-/* When the last of |n| calls ends whose callbacks are wanted; 0: none is. */
+/* Return the end of the last wanted one of |n| calls; 0: none is wanted. */
 static uint64_t last_end(const struct chart *chart, const struct d9__profile_call *calls, size_t n, const uint32_t *frames)
 {
 	uint64_t last_ns = 0;
@@ -144,7 +147,7 @@ static uint64_t last_end(const struct chart *chart, const struct d9__profile_cal
 	return last_ns;
 }
 
-/* The |n| calls from |calls| on, all of one worker, whose frames are |frames|. */
+/* Write the chart of |n| calls from |calls| on, all of one worker, with |frames|. */
 static void put_worker(struct chart *chart, const struct d9__profile *profile, const struct d9__profile_call *calls, size_t n,
 		       const uint32_t *frames)
 {
@@ -197,7 +200,10 @@ static int put_calls(struct d9__json *json, const struct d9__profile *profile, c
 	return 0;
 }
 
-/* The frame of each call, with the names that are not in |tree| yet; NO_FRAME: it is not wanted.  NULL: out of memory. */
+/*
+ * Return the frame of each call and add new names to |tree|; NO_FRAME: the call is not wanted.
+ * NULL: out of memory.
+ */
 static uint32_t *frames_of(struct d9__stack_tree *tree, const struct d9__profile *profile)
 {
 	size_t n = profile->calls ? profile->calls->n : 0;

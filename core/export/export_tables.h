@@ -8,14 +8,14 @@
 #include "fleet/parquet_file.h"
 
 /*
- * All tables of `dial9 query` of the traces |paths|, a file each in the directory |folder|, which is made if it is not there.  The
- * exit status, after a line on stderr.
+ * Write all tables of `dial9 query` of the traces |paths| as files in the directory |folder|, which
+ * is made if it is missing.  Returns an exit status, after a line on stderr.
  */
 int d9__export_tables(char **paths, const char *folder);
 
 struct d9__partitions {
 	const char *folder;
-	const char *key;  /* of the segment in a store; NULL: the name of its file stands for it */
+	const char *key;  /* of the segment in a store; NULL: use the name of its file */
 	uint64_t slow_ns; /* longer calls are told one by one */
 };
 

@@ -132,7 +132,7 @@ static struct d9__profile_thread thread_of(const struct d9__worker *worker, uint
 	return (struct d9__profile_thread){ worker != NULL, worker ? worker->id : 0, tid };
 }
 
-/* The name of the thread of the sample |event|; NULL: it is not told. */
+/* Find the name of the thread of |event|; NULL: the trace has none. */
 static int take_thread_name(struct d9__profile *profile, const struct d9_event *event, const char **name)
 {
 	struct d9_text text = d9__known_text(event, D9_CPU_SAMPLE_THREAD_NAME);
@@ -232,7 +232,10 @@ static int keep_heap_stack(struct d9__profile *profile, const struct d9__heap_st
 	return stack.samples ? keep(profile, hash_of(&stack, from->addresses), &stack, from->addresses) : 0;
 }
 
-/* The sums by stack become stacks like others, in the order of their first samples. */
+/*
+ * Turn the allocations' sums by stack into the profile's stacks, in the order of their first
+ * samples.
+ */
 static int take_heap_stacks(struct d9__profile *profile)
 {
 	const struct d9__heap *heap = &profile->heap;
@@ -253,7 +256,7 @@ static int take_heap_stacks(struct d9__profile *profile)
 
 /* ---- calls that blocked ---- */
 
-/* How long the call took whose stack was the latest sample. */
+/* Add the length of the call whose stack was the latest sample. */
 static void take_duration(struct d9__profile *profile, const struct d9_event *event)
 {
 	struct d9__profile_stack *stack = profile->latest;

@@ -29,7 +29,7 @@
 
 #define D9__PROFILE_FRAMES 1024 /* kept of each stack, innermost first; more count as cut */
 
-/* By what samples are told apart, besides their stacks. */
+/* The facts, besides the stack, in which samples must agree to be added up. */
 enum d9__profile_by {
 	D9__PROFILE_BY_NOTHING,
 	D9__PROFILE_BY_CALLBACK,
@@ -40,7 +40,7 @@ enum d9__profile_by {
 
 /* The unit that stacks are counted in. */
 enum d9__profile_weight {
-	D9__PROFILE_WEIGHT_OF_KIND, /* what its kind is counted in */
+	D9__PROFILE_WEIGHT_OF_KIND, /* the unit of its kind */
 	D9__PROFILE_WEIGHT_SAMPLES,
 	D9__PROFILE_WEIGHT_NS,
 	D9__PROFILE_WEIGHT_BYTES,
@@ -86,7 +86,7 @@ struct d9__profile {
 	struct d9__profile_filter wanted;
 	struct d9__profile_calls *calls; /* d9__profile_calls_want(); NULL: they are not */
 	bool raw;   /* addresses are enough: the reader of the file names them */
-	bool whole; /* the analysis is wanted too: it is finished and kept, and a trace need not have samples */
+	bool whole; /* the analysis is finished and kept, too, and a trace without samples is fine */
 
 	/* Set by d9__profile_read(). */
 	struct d9_reader *reader;
@@ -100,15 +100,15 @@ struct d9__profile {
 	struct d9__profile_spans spans;
 	struct d9__long_calls long_calls; /* of at least |wanted.min_ns| */
 	struct d9__texts threads; /* names */
-	uint64_t period_ns;   /* of CPU time, for which an on-CPU sample stands; 0: not told */
+	uint64_t period_ns;   /* CPU time per on-CPU sample; 0: unknown */
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
-	const struct d9__profile_kind_facts *facts; /* of what is counted, see |wanted.kind| and |wanted.weight| */
+	const struct d9__profile_kind_facts *facts; /* of the unit, by |wanted.kind| and |wanted.weight| */
 	struct d9__profile_kind_facts weighed;	    /* these, if not of the kind itself */
 	uint64_t samples; /* in |stacks|, in the unit of |facts| */
 	struct d9__profile_stack *latest; /* off-CPU sample, and when; NULL: none that is kept */
 	uint64_t latest_ns, timed;	  /* |timed|: samples whose call's time is known */
-	int err;	  /* of what the analysis called back for */
+	int err;	  /* of the analysis's callbacks */
 };
 
 /* Return |n| of the profile's unit as text: "3 samples", "1.34 MiB", "25.0 ms". */
@@ -121,8 +121,8 @@ struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t 
 int d9__profile_read(struct d9__profile *profile, const char *command, char **paths);
 
 /*
- * After all output was made, with |err|, the error of that below 0, or 0: tell what was damaged or left out.  The exit
- * status.
+ * Call this after all output, with its error |err| below 0, or 0: print what was damaged or left
+ * out.  Returns an exit status.
  */
 int d9__profile_close(struct d9__profile *profile, const char *command, int err);
 

@@ -31,7 +31,7 @@ static uint64_t offset_of(const struct d9__profile *profile, uint64_t ns)
 	return ns > profile->origin_ns ? ns - profile->origin_ns : 0;
 }
 
-/* Keep |call| if it is of a worker that is wanted, and some of it lies in --from and --to. */
+/* Keep |call| if its worker is wanted and a part of it lies between --from and --to. */
 static void add(struct d9__profile *profile, struct d9__profile_call call)
 {
 	const struct d9__profile_filter *wanted = &profile->wanted;

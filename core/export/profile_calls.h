@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of callbacks of a profile's trace, with the spans and the calls that blocked inside them: what each worker did
- * when, for charts of time.  They nest: what lasts longer than what it is inside of ends with it.
+ * The calls of callbacks in a profile's trace, with the spans and blocking calls inside of them:
+ * the work of each worker over time, for charts.  They nest: a call that lasts longer than the one
+ * around it is cut at its end.
  */
 
 #pragma once
@@ -23,7 +24,7 @@ struct d9__worker;
 struct d9__profile_call {
 	uint64_t start_ns, end_ns; /* after the first event; some of it lies in --from and --to */
 	uint64_t worker;
-	size_t number;			     /* as they came: the outer one of two at one time comes last */
+	size_t number;			     /* their order in the trace: of two at the same time, the outer one is later */
 	const struct d9__callback *callback; /* NULL: a span, or a call that blocked */
 	const char *name;		     /* then: the span, or the function */
 };
@@ -36,7 +37,10 @@ struct d9__profile_calls {
 	int err; /* -ENOMEM */
 };
 
-/* |profile| keeps its calls in |calls| when it is read, which outlive it.  Before d9__profile_read(). */
+/*
+ * Let |profile| keep its calls in |calls|, which must outlive it.  Call this before
+ * d9__profile_read().
+ */
 void d9__profile_calls_want(struct d9__profile_calls *calls, struct d9__profile *profile);
 
 /* Take |event|, after the analysis of |profile| did.  0 or -ENOMEM. */

@@ -45,7 +45,7 @@ void d9__profile_options_init(struct d9__profile_options *options);
 /* Take the option |key|, one of the rows; false after a line on stderr. */
 bool d9__profile_options_take(struct d9__profile_options *options, const struct d9__args *args, int key);
 
-/* Write |profile| to |out|, whose errors stay there.  0 or -ENOMEM. */
+/* Write |profile| to |out|; write errors stay in |out|.  0 or -ENOMEM. */
 typedef int d9__profile_writer(struct d9__profile *profile, FILE *out);
 
 struct d9__profile_target {
@@ -62,7 +62,7 @@ int d9__profile_export(const char *command, char **paths, const struct d9__profi
 /* "outermost;...;innermost COUNT", one line each stack. */
 d9__profile_writer d9__export_folded;
 
-/* For speedscope: the samples, and what each worker called when, if the profile has its calls. */
+/* For speedscope: the samples, and each worker's calls over time if the profile has them. */
 d9__profile_writer d9__export_speedscope;
 
 /* A profile for pprof, not yet packed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of profiles: what their stacks are of, and what they are counted in. */
+/* Kinds of profiles: the events that their stacks come from, and their units. */
 
 #pragma once
 
@@ -22,9 +22,9 @@ enum d9__profile_unit {
 
 struct d9__profile_kind_facts {
 	const char *word;    /* of --kind */
-	const char *samples; /* "on-CPU samples": what the trace has or lacks */
-	const char *what;    /* "allocated bytes": what is counted */
-	const char *title;   /* "not freed": what stands behind the sum of all; of samples, before that word */
+	const char *samples; /* "on-CPU samples": for messages about a trace that lacks them */
+	const char *what;    /* "allocated bytes": the unit */
+	const char *title;   /* "not freed": follows the sum of all; for samples, precedes that word */
 	enum d9__profile_unit unit;
 	const char *pprof_type; /* of the value that pprof shows first */
 };

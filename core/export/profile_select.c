@@ -14,7 +14,10 @@
 
 /* ---- which ---- */
 
-/* Names have brackets of their own ("[gio] D-Bus read"), so one that is meant as it stands is no pattern. */
+/*
+ * True if |name| is |wanted| or matches it as a pattern.  Compare as plain text first, because
+ * names have brackets of their own ("[gio] D-Bus read").
+ */
 static bool matches(const char *name, const char *wanted)
 {
 	return !strcmp(name, wanted) || !fnmatch(wanted, name, 0);
@@ -65,7 +68,9 @@ static void leave_wanted(struct d9__profile *profile)
 
 /* ---- what there is ---- */
 
-/* The line that there is no |what| called |name|, with the one that is nearest or where they are listed. */
+/*
+ * Print that there is no |what| of that name, with the nearest one or the command that lists them.
+ */
 static int refuse(const char *command, const char *what, const struct d9__spelling *nearest, const char *where)
 {
 	if (nearest->name)

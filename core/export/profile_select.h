@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the stacks of a profile, those that were asked for, and what they count. */
+/* Select the wanted stacks of a profile, and weigh them. */
 
 #pragma once
 

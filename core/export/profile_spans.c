@@ -38,7 +38,10 @@ static struct d9__profile_thread thread_of(const struct d9_event *event)
 	return (struct d9__profile_thread){ worker != NO_WORKER, worker, d9_event_u64(event, "tid", 0) };
 }
 
-/* |*out|: that of |who|, made at its first span; NULL if the budget does not allow it.  0 or -ENOMEM. */
+/*
+ * Find the thread of |who|, or make it at its first span; NULL if the budget does not allow it.  0
+ * or -ENOMEM.
+ */
 static int thread_at(struct d9__profile_spans *spans, const struct d9__profile_thread *who, struct thread **out)
 {
 	uint64_t key = key_of(who->has_worker, who->worker, who->tid);

@@ -29,7 +29,7 @@ struct d9__profile_spans {
 /* Take |event|, of whatever kind.  0 or -ENOMEM. */
 int d9__profile_spans_take(struct d9__profile_spans *spans, const struct d9_event *event);
 
-/* The name of the span that |thread| entered last of those that it is inside of; NULL: of none. */
+/* Return the name of the span that |thread| entered last and has not left; NULL: none. */
 const char *d9__profile_spans_innermost(const struct d9__profile_spans *spans, const struct d9__profile_thread *thread);
 
 /* Whether |thread| is inside of a span called |name|. */

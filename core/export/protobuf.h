@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of Protocol Buffers, written field by field: numbers as varints, all else with its length before it. */
+/*
+ * Messages of Protocol Buffers, written field by field: numbers as varints, other values behind
+ * their length.
+ */
 
 #pragma once
 
@@ -8,7 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A message in the making.  All zero is empty; without memory it stays as it is and |failed|. */
+/*
+ * A message in the making.  All zero is empty.  Out of memory, it stays as it is and |failed| is
+ * set.
+ */
 struct d9__protobuf {
 	unsigned char *bytes; /* owned */
 	size_t len, max;
@@ -18,7 +24,7 @@ struct d9__protobuf {
 /* A bare number, as packed fields hold them. */
 void d9__protobuf_varint(struct d9__protobuf *message, uint64_t n);
 
-/* The field |field|; 0 is what a field has that is not there, and is left out. */
+/* Write the field |field|; leave out 0, which readers take a missing field for. */
 void d9__protobuf_number(struct d9__protobuf *message, unsigned field, uint64_t n);
 
 /*

@@ -13,8 +13,8 @@ enum d9__tree_kind {
 	D9__TREE_FUNCTION,
 	D9__TREE_KERNEL,  /* a function of the kernel: its name ends in "_[k]" */
 	D9__TREE_UNKNOWN, /* named by its place: "memcached+0x1a2b0" */
-	D9__TREE_NOTE,	  /* no frame: says what is missing, in brackets */
-	D9__TREE_GROUP,	  /* no frame: what the stacks inside have in common, --by */
+	D9__TREE_NOTE,	  /* no frame: names something that is missing, in brackets */
+	D9__TREE_GROUP,	  /* no frame: the value that the stacks inside share, with --by */
 };
 
 struct d9__tree_node {

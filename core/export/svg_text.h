@@ -10,5 +10,8 @@
 /* Write |text|. */
 void d9__svg_text(FILE *out, const char *text);
 
-/* Write |text| if it has at most |max| characters, else what fits before two dots; nothing if that says too little. */
+/*
+ * Write |text|, or as much as fits into |max| characters before two dots; nothing if that says too
+ * little.
+ */
 void d9__svg_text_fitting(FILE *out, const char *text, size_t max);

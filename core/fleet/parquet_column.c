@@ -76,7 +76,7 @@ static bool is_entry(const struct d9__parquet_values *values, size_t number, uin
 	return entry->hash == hash && entry->len == len && (!len || !memcmp(values->text.data + entry->at, text, len));
 }
 
-/* The number of |text|, whose hash is |hash|; SIZE_MAX: it is new. */
+/* Return the number of |text|, whose hash is |hash|; SIZE_MAX: it is new. */
 static size_t find(const struct d9__parquet_values *values, uint64_t hash, const char *text, size_t len)
 {
 	size_t mask = ((size_t)1 << values->bits) - 1, slot = hash & mask;

@@ -26,7 +26,7 @@ struct d9__parquet_values {
 
 void d9__parquet_values_release(struct d9__parquet_values *values);
 
-/* A value, or that it is missing.  0 or -ENOMEM. */
+/* Add a value, or note that one is missing.  0 or -ENOMEM. */
 int d9__parquet_values_add(struct d9__parquet_values *values, uint64_t number);
 int d9__parquet_values_add_text(struct d9__parquet_values *values, const char *text, size_t len);
 int d9__parquet_values_skip(struct d9__parquet_values *values);

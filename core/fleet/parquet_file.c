@@ -28,11 +28,11 @@ struct d9__parquet {
 	size_t next;	/* column of the row that is being put together */
 	uint64_t rows;	/* of the groups before */
 	uint64_t at;	/* bytes written */
-	struct d9__bytes chunk, groups; /* groups: what the end of the file tells of each */
+	struct d9__bytes chunk, groups; /* groups: the metadata of each, for the end of the file */
 	size_t n_groups;
 	struct pair *pairs;
 	size_t n_pairs;
-	struct d9__bytes valid; /* a text whose bytes were none */
+	struct d9__bytes valid; /* a text that had invalid bytes, made valid */
 	int err;
 };
 

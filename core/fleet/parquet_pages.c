@@ -288,7 +288,10 @@ static size_t plain_size(const struct d9__parquet_values *values, size_t value)
 	return is_text(values) ? 4 + values->entries[values->numbers[value]].len : sizeof(uint64_t);
 }
 
-/* How many rows from |from| on, whose values begin with |value|, make a page; |*n| receives how many of them have one. */
+/*
+ * Return how many rows from |from| on, whose values begin with |value|, make a page; |*n| gets the
+ * number of values.
+ */
 static size_t page_rows(const struct pages *pages, size_t from, size_t value, size_t *n)
 {
 	const struct d9__parquet_values *values = pages->values;

@@ -12,7 +12,7 @@
 #include "read/known_text.h"
 
 #define MINUTE_NS   UINT64_C(60000000000)
-#define MINUTES_MAX 1440 /* of one piece of a call; what is longer counts in the last */
+#define MINUTES_MAX 1440 /* of one piece of a call; later minutes count in the last */
 
 /* The columns in which samples have to agree to share a row. */
 struct row_key {
@@ -220,7 +220,7 @@ static void take_lost(struct d9__segment_rows *rows, uint64_t ns)
 
 /* ---- samples ---- */
 
-/* The number of the sample's stack + 1; 0: it has none. */
+/* Return the number of the sample's stack + 1; 0: it has none. */
 static uint32_t stack_of(struct d9__segment_rows *rows, const struct d9_event *event)
 {
 	const struct d9_value *chain = d9_event_known(event, D9_CPU_SAMPLE_CALLCHAIN);
@@ -249,7 +249,7 @@ static uint32_t stack_of(struct d9__segment_rows *rows, const struct d9_event *e
 	return number + 1;
 }
 
-/* The number of the thread's name + 1; 0: it is not told. */
+/* Return the number of the thread's name + 1; 0: the trace has none. */
 static uint32_t thread_of(struct d9__segment_rows *rows, const struct d9_event *event)
 {
 	struct d9_text name = d9__known_text(event, D9_CPU_SAMPLE_THREAD_NAME);
@@ -355,7 +355,7 @@ static void sort(struct d9__row_list *rows, int (*compare)(const void *, const v
 	d9__table_release(&rows->places);
 }
 
-/* The first of the sorted rows of |minute|; if it has none, the first of all. */
+/* Return the first of the sorted rows of |minute|, else the first of all. */
 static struct d9__calls_row *first_of(const struct d9__row_list *calls, uint32_t minute)
 {
 	struct d9__calls_row *items = calls->items;

@@ -56,7 +56,7 @@ struct d9__lost_row {
 struct d9__row_list {
 	void *items;
 	size_t n, max, size;
-	struct d9__table places; /* of each, + 1, by what makes it another row */
+	struct d9__table places; /* of each, + 1, by its row_key */
 };
 
 struct d9__segment_rows {

@@ -50,7 +50,10 @@ static void put_address(struct naming *naming, const uint64_t *addresses, size_t
 	}
 }
 
-/* Name the stack |bytes|, |len| bytes of addresses; |left_out|: it stands for all that had no room. */
+/*
+ * Name the stack |bytes|, |len| bytes of addresses; |left_out|: it stands for all stacks beyond the
+ * budget.
+ */
 static int name(struct naming *naming, const char *bytes, size_t len, bool left_out, struct d9__named_stack *out)
 {
 	uint64_t addresses[D9__TEXT_MAX / sizeof(uint64_t)];

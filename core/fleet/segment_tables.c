@@ -10,7 +10,7 @@
 
 #define MINUTE_US INT64_C(60000000)
 
-/* With what every row of every table begins. */
+/* The columns that begin every row of every table. */
 #define WHO { "host", D9__PARQUET_TEXT, true }, { "boot_id", D9__PARQUET_TEXT, true }
 
 /* When, of tables that go by minutes. */
@@ -101,7 +101,7 @@ static void put_text(struct d9__parquet *file, const char *text)
 		d9__parquet_null(file);
 }
 
-/* Numbers of ours beyond what a signed one holds are of damaged traces: the largest stands for them. */
+/* Write |value|, or the largest signed number if it is larger, as only a damaged trace has it. */
 static void put_u64(struct d9__parquet *file, uint64_t value)
 {
 	d9__parquet_i64(file, value > INT64_MAX ? INT64_MAX : (int64_t)value);

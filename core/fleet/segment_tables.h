@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segment tables: the fleet's tables, and what a segment's rows are in them.  FLEET.md tells their columns. */
+/* Segment tables: the fleet's tables and their rows of one segment.  FLEET.md has their columns. */
 
 #pragma once
 

@@ -10,7 +10,10 @@ static uint64_t zigzag(int64_t value)
 	return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
 }
 
-/* The id of a field stands as its distance to the one before; ours are never further apart than that holds. */
+/*
+ * Write a field's id as the distance to the one before, which is always small enough for the short
+ * form.
+ */
 static void put_field(struct d9__thrift *thrift, int id, enum d9__thrift_type type)
 {
 	int *last = &thrift->last[thrift->depth];

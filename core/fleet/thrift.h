@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thrift's compact protocol, of which Parquet's headers are: what of it a writer needs. */
+/* Thrift's compact protocol, as far as a writer of Parquet's headers needs it. */
 
 #pragma once
 

@@ -180,7 +180,7 @@ static void begin_poll(struct d9__query_process *process, const struct d9_event 
 	lane->open_queue = known(event, D9_POLL_START_LOCAL_QUEUE);
 }
 
-/* It comes right behind the end of the call that it is about. */
+/* Add the off-CPU time to the call that ended before |event|: it follows that call directly. */
 static void add_off_cpu(struct d9__query_process *process, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(process, known(event, D9_OFF_CPU_WORKER_ID));

@@ -21,7 +21,7 @@ struct d9__query_poll {
 /* The state of one worker. */
 struct d9__query_lane {
 	struct d9__query_poll ended;
-	uint64_t open_id; /* of the call that runs, 0: it has none yet */
+	uint64_t open_id; /* of the running call, 0: it has none yet */
 	uint64_t open_delay_ns, open_queue;
 	uint64_t off_ns, off_stack; /* its newest off-CPU sample, stack + 1, and 0: none */
 };
@@ -66,7 +66,10 @@ void d9__query_process_release(struct d9__query_process *process);
 uint64_t d9__query_callback(const struct d9__query_process *process,
 			    const struct d9__callback *callback);
 
-/* The stack's number + 1, 0: it has none, or there is no memory, which |process| keeps. */
+/*
+ * Return the stack's number + 1, or 0: the event has none, or out of memory, which is noted in
+ * |process|.
+ */
 uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_event *event,
 			 unsigned k, bool running);
 

@@ -182,7 +182,7 @@ static void put_callbacks(struct load *load, const struct d9__query_process *pro
 	}
 }
 
-/* |finding|, whose number is |*number|, and what follows from it. */
+/* Put |finding| with the number |*number|, and its effects. */
 static void put_finding(struct load *load, const struct d9__query_process *process,
 			const struct d9__finding *finding, uint64_t number, uint64_t cause)
 {
@@ -225,8 +225,10 @@ static void put_evidence(struct load *load, const struct d9__query_process *proc
 	}
 }
 
-/* The process whose next finding is the worst, |next| having been told of each; |load->n|: none is
- * left. */
+/*
+ * Return the process whose next finding is the worst; |next| has how many of each were put.
+ * |load->n|: none is left.
+ */
 static size_t worst(const struct load *load, const size_t *next)
 {
 	size_t found = load->n;
@@ -394,7 +396,7 @@ int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t want
 	err = d9__query_rows_end(&load.rows);
 	if (err)
 		status = d9__cmd_fail(command, "cannot keep the tables: %s", sqlite3_errstr(err));
-	/* Of a damaged trace what precedes the damage can be asked. */
+	/* A damaged trace still has the tables of the events before the damage. */
 	release(&load);
 	*rows = err ? 0 : (uint64_t)(sqlite3_total_changes64(db) - before);
 	return status;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trace into the tables of a query: one pass, in which the analysis of dial9 report tells what
- * the calls are. */
+/*
+ * Fill a query's tables from a trace in one pass, with the calls as the analysis of `dial9 report`
+ * has them.
+ */
 
 #pragma once
 
@@ -10,7 +12,7 @@
 #include <sqlite3.h>
 
 /*
- * For |command|, fill the tables in |wanted|, a bit for each, of |db| from the traces |paths|.  0; else one line
- * is on stderr, and the result is the exit status.  |*rows| receives how many rows there are.
+ * For |command|, fill the tables in |wanted|, a bit each, of |db| from the traces |paths|.  |*rows|
+ * gets the number of rows.  Returns 0, or an exit status after a line on stderr.
  */
 int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows);

@@ -9,8 +9,10 @@
 #include "query/query_output.h"
 #include "text/shown.h"
 
-/* Rows by which the widths of a table are found, and the widest column of a text, unless it is the
- * only one. */
+/*
+ * The rows that decide a table's widths, and the widest a column of text may be unless it is the
+ * only one.
+ */
 #define MEASURED 200
 #define WIDEST	 48
 
@@ -226,7 +228,7 @@ static void release_cells(struct cell *cells, size_t n)
 		free(cells[i].text);
 }
 
-/* On a terminal lines are no longer than it is wide, where that is possible. */
+/* Narrow columns of text so that lines fit on the terminal, as far as possible. */
 static void fit_widths(struct table *table)
 {
 	size_t all = 2 * (size_t)(table->columns - 1), room = d9__text_columns(),

@@ -11,7 +11,7 @@
 
 enum d9__query_format {
 	D9__QUERY_TABLE, /* columns in line; on a terminal, of long texts the beginning */
-	D9__QUERY_CSV,	 /* RFC 4180 with a line of names; what a terminal would obey is escaped */
+	D9__QUERY_CSV,	 /* RFC 4180 with a line of names; control characters are escaped */
 	D9__QUERY_JSONL, /* one object a line */
 	D9__QUERY_JSON,	 /* an array of objects */
 	D9__QUERY_FORMATS

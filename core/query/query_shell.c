@@ -23,7 +23,7 @@
 #define PROMPT_MORE "  ...> "
 #define HISTORY_MAX 1000
 
-static sqlite3 *interrupted; /* whose statement Ctrl-C ends */
+static sqlite3 *interrupted; /* the database whose statement Ctrl-C ends */
 
 static void on_interrupt(int signal)
 {
@@ -76,7 +76,10 @@ static char **complete(const char *text, int start, int end)
 	return rl_completion_matches(text, complete_next);
 }
 
-/* $XDG_STATE_HOME/dial9/query_history, or below ~/.local/state; false: neither is told. */
+/*
+ * Find the file $XDG_STATE_HOME/dial9/query_history, or below ~/.local/state; false: neither folder
+ * is known.
+ */
 static bool history_path(char path[PATH_MAX])
 {
 	if (!d9__user_folder("XDG_STATE_HOME", ".local/state", path) || strlen(path) >= PATH_MAX - 20)
@@ -205,7 +208,7 @@ static bool take_own(const char *line, struct d9__query_options *options, bool *
 	return true;
 }
 
-/* One line; |*text| is what was said of a statement so far.  The exit status. */
+/* Take one line; |*text| is the statement's text before it.  Returns an exit status. */
 static int take_line(struct d9__query *query, struct d9__query_options *options, const char *line,
 		     char **text, struct d9__text_out *out, bool *quit)
 {

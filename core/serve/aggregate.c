@@ -42,7 +42,7 @@ bool d9__archive_is_wanted(const struct d9__archive_scope *scope, const struct d
 
 	for (size_t i = 0; i < scope->n_processes && !named; i++)
 		named = !strcmp(scope->processes[i], said->process);
-	/* As the page counts: what begins where the window ends is not in it. */
+	/* As in the page, a segment that begins at the window's end is outside. */
 	return named && said->from_ms < scope->to_ms && said->to_ms >= scope->from_ms;
 }
 
@@ -160,7 +160,7 @@ static int compare_sums(const void *left, const void *right)
 	return a < b ? -1 : 1;
 }
 
-/* Of |names|, under the key |what|. */
+/* Write the sums of |names|, under the key |what|. */
 static void put_sums(struct d9__json *json, const char *what, const struct d9__texts *names,
 		     const struct sums *sums, uint32_t *order)
 {
@@ -203,7 +203,7 @@ static void put_left_out(struct d9__json *json, const struct d9__archive *archiv
 	d9__json_u64(json, "left_out_ns", ns);
 }
 
-/* The sums of |names|, under the key |what|, to which |add| adds those of one segment. */
+/* Return the sums of |names| as JSON, under the key |what|; |add| adds one segment. */
 static char *make_sums(struct d9__archive *archive, const struct d9__archive_scope *scope, const char *what,
 		       const struct d9__texts *names,
 		       void (*add)(struct sums *, const struct d9__archive_entry *, const struct d9__archived *), size_t *len)
@@ -249,8 +249,10 @@ char *d9__archive_spans(struct d9__archive *archive, const struct d9__archive_sc
 
 /* ---- stacks ---- */
 
-/* |own| are samples by node, |total| gets those below it too, |number| what nodes with any are
- * counted by. */
+/*
+ * Write the tree's nodes.  |own| are samples by node, |total| gets those below, too; |number|
+ * numbers the nodes that have any.
+ */
 static void put_nodes(struct d9__json *json, const struct d9__archive *archive, const uint64_t *own,
 		      uint64_t *total, uint32_t *number)
 {

@@ -79,14 +79,14 @@ static char *read_summary(const struct d9__segment_source *source, const char *n
 	return NULL;
 }
 
-/* It was fetched, and is read as what anybody could have written. */
+/* Take a fetched hour, parsed with distrust: anybody could have written it. */
 static void take_hour(struct d9__archive_entry *entry)
 {
 	struct d9__child_answer answer = { .why = SENSELESS };
 
 	entry->reading = entry->identity;
 	answer.out = read_summary(entry->archive->source, entry->name, &answer.len);
-	/* It may be there when it is fetched again. */
+	/* If the file is gone, a later fetch may bring it back. */
 	entry->here = answer.out != NULL;
 	take_answer(entry, &answer);
 	free(answer.out);
@@ -155,7 +155,7 @@ static bool is_due(const struct d9__archive_entry *entry)
 	       (!entry->read_at_ms || !entry->active || now_ms() - entry->read_at_ms >= ACTIVE_MS);
 }
 
-/* The newest first: it is what people ask for. */
+/* Start readers for the newest segments first, because users look at those. */
 static void start_some(struct d9__archive *archive)
 {
 	for (;;) {

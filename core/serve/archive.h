@@ -18,7 +18,7 @@ struct event_base;
 /* On |base|; |source| is borrowed.  NULL: out of memory. */
 struct d9__archive *d9__archive_new(struct event_base *base, const struct d9__segment_source *source);
 
-/* The segments are those of |listing| now: read what is new.  0 or -ENOMEM. */
+/* Take over the segments of |listing| and read new ones.  0 or -ENOMEM. */
 int d9__archive_sync(struct d9__archive *archive, const struct d9__listing *listing);
 
 /*
@@ -46,5 +46,5 @@ char *d9__archive_spans(struct d9__archive *archive, const struct d9__archive_sc
 char *d9__archive_stacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
 			 size_t *len);
 
-/* Ends what is still being read. */
+/* Free it, and end the processes that still read. */
 void d9__archive_free(struct d9__archive *archive);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that reads a segment may have been taken over by what it read: its answer is taken
- * for what anybody could have written.  Numbers below 0 and of the wrong type count as 0.
+ * Parse a summary with distrust: a segment may have taken over the process that read it.  Negative
+ * numbers and those of a wrong type count as 0.
  */
 #include "config.h"
 
@@ -152,7 +152,7 @@ static uint64_t count_ranges(const char *ranges)
 	return n;
 }
 
-/* One figure of an hour's key that is not what its summary says; false: it is. */
+/* Write a figure of an hour's key that differs from its summary; false: they agree. */
 static bool put_figure(struct d9__json *json, const char *what, uint64_t claimed, uint64_t said)
 {
 	char lie[160];
@@ -188,7 +188,7 @@ static void put_lie(struct d9__json *json, struct json_object *of, const struct 
 static void put_hour(struct d9__json *json, struct json_object *of, const struct d9__source_facts *facts)
 {
 	d9__json_string(json, "kind", "hour");
-	/* Where its bins begin: what is shown of it is the whole hour. */
+	/* The bins' beginning: of an hour the whole hour is shown. */
 	if (number(of, "wall_ns"))
 		d9__json_double(json, "first_ms", (double)number(of, "wall_ns") / 1e6);
 	d9__json_u64(json, "segments", number(of, "segments"));
@@ -422,7 +422,7 @@ static void set_times(struct d9__archived *said, struct json_object *of, int64_t
 	said->to_ms = said->from_ms + length_ms;
 }
 
-/* As its name has it: what is stored may claim to be anybody's, of any time. */
+/* Take the facts in the object's name, because its content may claim any process and time. */
 static int take_facts(struct d9__archived *said, const struct d9__source_facts *facts)
 {
 	double from_ms = (double)facts->from_ms, most_ms = from_ms + D9__STORED_HOUR_S * 1000.0;
@@ -430,7 +430,7 @@ static int take_facts(struct d9__archived *said, const struct d9__source_facts *
 	said->service = strdup(facts->service);
 	said->host = strdup(facts->host);
 	said->process = strdup(facts->process);
-	/* An hour is a whole one, so that nothing of it is in the next. */
+	/* An hour's times are of its hour, so that none of it is counted in the next. */
 	if (facts->segments || !(said->from_ms >= from_ms - 60000 && said->from_ms <= most_ms))
 		said->from_ms = from_ms;
 	if (facts->segments || !(said->to_ms >= said->from_ms && said->to_ms <= most_ms + D9__STORED_HOUR_S * 1000.0))

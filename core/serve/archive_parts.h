@@ -11,7 +11,7 @@
 #include "serve/duration_steps.h"
 
 enum d9__known {
-	D9__KNOWN_WAITING, /* it is read soon */
+	D9__KNOWN_WAITING, /* it will be read soon */
 	D9__KNOWN_READING,
 	D9__KNOWN,
 	D9__KNOWN_FAILED, /* it cannot be read: |why| */
@@ -50,7 +50,7 @@ struct d9__archived {
 struct d9__archive_entry {
 	struct d9__archive *archive;
 	char *name;			   /* owned */
-	uint64_t bytes, identity, reading; /* identities now, and as it is or was read */
+	uint64_t bytes, identity, reading; /* the identity now, and when it was read */
 	int64_t modified_ns;
 	const struct d9__source_facts *facts; /* NULL: only its content tells */
 	bool here, fetching;		      /* of a place far away */

@@ -30,7 +30,7 @@ static struct d9__bucket_dump *dump_of(struct d9__bucket_source *source, const c
 	return grown[source->n_dumps].id ? &grown[source->n_dumps++] : NULL;
 }
 
-/* One question about a segment: |key| of it is owned. */
+/* A pending question about a segment; |key| of it is owned. */
 struct question {
 	char *id, *key; /* of the dump; owned */
 };

@@ -17,9 +17,9 @@
 
 #define FETCHES_MAX 12 /* at a time */
 #define OBJECT_MAX  ((uint64_t)1 << 30)
-#define TEXT_MAX    ((uint64_t)8 << 20) /* of what is no segment */
+#define TEXT_MAX    ((uint64_t)8 << 20) /* for objects that are not segments */
 
-/* Where |item| is kept: what is stored again under its key has another place. */
+/* Name the file of |item|.  A new object under the same key gets another name. */
 static void place_of(const struct d9__bucket_source *source, const struct d9__bucket_item *item, char name[D9__FETCHED_NAME])
 {
 	const char *ending = item->parsed.kind == D9__STORED_SEGMENT ? item->parsed.ending : ".json";
@@ -104,7 +104,7 @@ static void take_object(struct d9__bucket_source *source, void *of, const struct
 		end_fetch(source, fetch, why);
 		return;
 	}
-	/* Nothing is wrong with the others. */
+	/* The failure is of this object alone: go on with the others. */
 	if (answer->class == D9__BUCKET_ABSENT || answer->class == D9__BUCKET_REFUSED) {
 		end_fetch(source, fetch, answer->class == D9__BUCKET_ABSENT ? "it is not in the bucket any more" : answer->message);
 		return;
@@ -188,7 +188,7 @@ static bool is_there(const struct d9__bucket_source *source, const struct d9__bu
 	return fd >= 0;
 }
 
-/* Why |item| is not fetched; NULL: it is. */
+/* Return why |item| is not fetched; NULL: it is. */
 static const char *refusal(const struct d9__bucket_source *source, const struct d9__bucket_item *item)
 {
 	if (!item)

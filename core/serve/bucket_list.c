@@ -19,7 +19,7 @@
 #define DAY_S	       D9__STORED_DAY_S
 #define FRESH_S	       30
 #define LATE_S	       180	  /* so much later a segment may be stored than one that began after it */
-#define AHEAD_S	       60	  /* so far before ours may the clock of a host go */
+#define AHEAD_S	       60	  /* a host's clock may be ahead of ours by this */
 #define SETTLED_S      HOUR_S	  /* after its end an hour's summaries are there, but for those of hosts that could not store */
 #define WINDOW_S       (31 * DAY_S)
 #define USUAL_S	       DAY_S	  /* the stretch that is shown by default */
@@ -186,7 +186,9 @@ static bool is_just_listed(const struct d9__bucket_source *source, const char *p
 	return false;
 }
 
-/* The end of what is known, where |asked_s| was listed just now: a little before that something may still come. */
+/*
+ * Extend the known stretch to |asked_s| less a while, because segments stored late may still come.
+ */
 static void extend(struct d9__bucket_reach *reach, int64_t asked_s)
 {
 	int64_t now_s = d9__bucket_now_s(), to_s = asked_s < now_s - LATE_S ? asked_s : now_s - LATE_S;
@@ -221,7 +223,7 @@ static void add_reach(struct d9__bucket_source *source, const char *prefix, int6
 	extend(&grown[source->n_reaches++], to_s);
 }
 
-/* The name under which is kept what has been listed of |prefix|: whole or some of it. */
+/* Name the listed stretch of |prefix|: whole, or thinned out. */
 static void reach_name(char *out, size_t size, const char *prefix, bool whole)
 {
 	snprintf(out, size, "%s%s", whole ? "whole " : "", prefix);
@@ -235,7 +237,7 @@ static int64_t not_later(int64_t to_s)
 	return to_s < last_s ? to_s : last_s;
 }
 
-/* Segments whose keys begin with |prefix|, whose parts behind it begin with |time| and the minute. */
+/* List segments whose keys begin with |prefix| and have |time| and the minute behind it. */
 static void list_segments(struct d9__bucket_source *source, const char *prefix, const char *time, int64_t from_s, int64_t to_s,
 			  bool whole)
 {
@@ -306,7 +308,9 @@ static bool next_bare(struct d9__bucket_source *source, const char *service, int
 	return *from_s < *to_s;
 }
 
-/* |part|, as "service=web/", is one of a day, whose list |chain| was; |prefix|: where its keys are. */
+/*
+ * Take |part|, such as "service=web/", as a service of the day that |chain| listed below |prefix|.
+ */
 static void take_service(struct d9__bucket_source *source, const struct d9__chain *chain, const char *prefix, const char *part)
 {
 	size_t skip = strlen("service="), len = strlen(part);
@@ -409,7 +413,10 @@ static void finish_chain(struct d9__bucket_source *source, struct d9__chain *cha
 
 	if (chain->kind == D9__CHAIN_ROOT) {
 		source->root_s = d9__bucket_now_s();
-		/* Among so much else they may be as well. */
+		/*
+		 * The first page does not show all kinds of objects, so assume that each kind is
+		 * there.
+		 */
 		if (more)
 			source->has_hours = source->has_segments = source->has_dumps = true;
 	} else if (chain->kind == D9__CHAIN_DUMPS)
@@ -555,7 +562,7 @@ static void list_services(struct d9__bucket_source *source, int64_t day_s, int64
 	}
 }
 
-/* Segments of the older layout, whose keys have the time before the service. */
+/* List segments of the older layout, whose keys have the time before the service. */
 static void list_old(struct d9__bucket_source *source, int64_t day_s, int64_t from_s, int64_t end_s)
 {
 	char prefix[16 + 1], date[16];
@@ -584,7 +591,7 @@ static void list_bare(struct d9__bucket_source *source, const struct d9__bucket_
 	}
 }
 
-/* All segments of |service| in [from_s, to_s), however it is spelled. */
+/* List all segments of |service| in [from_s, to_s), under each of its spellings. */
 static void list_service(struct d9__bucket_source *source, const char *service, const char *date, int64_t from_s, int64_t to_s)
 {
 	const char *spelled = service;
@@ -757,7 +764,7 @@ static struct d9__bucket_wish *new_wish(struct d9__bucket_source *source, const 
 	return wish;
 }
 
-/* A wish that asks the same: it is enough for a page that looks again. */
+/* True if a wish with the same question waits: it serves a page that looks again, too. */
 static bool is_wished(const struct d9__bucket_source *source, const struct d9__bucket_wish *wish)
 {
 	for (const struct d9__bucket_wish *other = source->wishes; other; other = other->next)

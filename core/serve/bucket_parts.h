@@ -65,7 +65,7 @@ struct d9__chain {
 	char *after;  /* owned; NULL: from the beginning */
 	char *more;   /* continuation; owned; NULL: the first page */
 	unsigned pages, pages_max;
-	int64_t from_s, to_s; /* what begins then is wanted */
+	int64_t from_s, to_s; /* times of the wanted objects */
 	int64_t seen_s;	      /* the last that came */
 	bool asked;
 	bool whole; /* too many are not to be told by some */
@@ -134,7 +134,7 @@ struct d9__bucket_source {
 	size_t n_days;
 	struct d9__bucket_hour *hours;
 	size_t n_hours;
-	struct d9__table told; /* services on days, by what they are; owned */
+	struct d9__table told; /* services with summaries, by day; owned */
 	struct d9__bucket_spelling *spellings;
 	size_t n_spellings;
 	struct d9__bucket_reach *reaches;
@@ -165,10 +165,13 @@ struct d9__bucket_request *d9__bucket_request(struct d9__bucket_source *source,
 /* It was sent, or |err|. */
 void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_request *request, int err);
 
-/* Whether |answer| is what was asked for; else it is kept for people, and the store is left alone for a while. */
+/*
+ * True if |answer| is a success; else keep its error for the page, and leave the store alone for a
+ * while.
+ */
 bool d9__bucket_is_good(struct d9__bucket_source *source, const struct d9__bucket_answer *answer);
 
-/* Take the object |key|: it is there from now on.  NULL: it is of no form of ours, or out of memory. */
+/* Note that the object |key| exists.  NULL: it is not one of ours, or out of memory. */
 struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, const char *key, uint64_t bytes, int64_t modified_s);
 struct d9__bucket_item *d9__bucket_item_find(const struct d9__bucket_source *source, const char *name);
 
@@ -180,7 +183,7 @@ void d9__bucket_forget(struct d9__bucket_waiter **waiters, const void *context);
 
 void d9__bucket_look(void *context, const struct d9__source_scope *scope, d9__source_ready *ready, void *ready_context);
 
-/* Ask what can be asked now; the next step of a wish if nothing is left. */
+/* Send the requests that can be sent now; the next step of a wish if none is left. */
 void d9__bucket_pump_lists(struct d9__bucket_source *source);
 void d9__bucket_end_lists(struct d9__bucket_source *source);
 void d9__bucket_free_lists(struct d9__bucket_source *source);
@@ -210,7 +213,7 @@ void d9__bucket_end_fetches(struct d9__bucket_source *source);
 
 /* ---- bucket_dump.c ---- */
 
-/* Find out which segments the dump |id| has.  False: it is still to come, and lists are pumped again then. */
+/* Find the segments of the dump |id|.  False: wait for an answer, which pumps the lists again. */
 bool d9__bucket_dump_step(struct d9__bucket_source *source, const char *id);
 bool d9__bucket_is_of_dump(void *context, const char *id, const char *name);
 void d9__bucket_free_dumps(struct d9__bucket_source *source);

@@ -18,9 +18,9 @@
 #include "serve/text_hash.h"
 #include "text/json.h"
 
-#define ITEMS_MAX     100000 /* about 200 MB, also of what the server makes of them */
+#define ITEMS_MAX     100000 /* about 200 MB with the server's own memory for them */
 #define FETCHED_BYTES ((uint64_t)2 << 30)
-#define FIRST_WAIT_MS 10000 /* for the first answer; what comes later is shown in the page */
+#define FIRST_WAIT_MS 10000 /* for the first answer; later ones appear in the page */
 #define REST_S	      2	    /* after a failure; then twice as long each time */
 #define REST_MAX_S    60
 #define TRANSFERS     16
@@ -523,7 +523,7 @@ static void free_bucket(void *context)
 	free(source);
 }
 
-/* The first question: what is wrong for good ends the command. */
+/* Ask the first question and wait: a lasting fault of the store ends the command. */
 static int look_first(struct d9__bucket_source *source, char *why, size_t why_size)
 {
 	struct d9__source_scope scope = { 0 };

@@ -23,7 +23,7 @@ struct d9__child_answer {
 typedef void d9__child_done(void *context, struct d9__child_answer *answer);
 
 struct d9__child_options {
-	unsigned seconds; /* after these it is killed */
+	unsigned seconds; /* killed after these */
 	size_t bytes_max; /* that it may say; more counts as a failure */
 };
 

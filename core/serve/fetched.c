@@ -105,7 +105,7 @@ static int compare_uses(const void *left, const void *right)
 	return a->used.tv_nsec < b->used.tv_nsec ? -1 : a->used.tv_nsec > b->used.tv_nsec;
 }
 
-/* Files of ours in |dir|, in new memory. */
+/* List our files in |dir|, in new memory. */
 static struct file *list_files(DIR *dir, size_t *n, uint64_t *bytes)
 {
 	size_t capacity = 0;
@@ -131,7 +131,7 @@ static struct file *list_files(DIR *dir, size_t *n, uint64_t *bytes)
 	return files;
 }
 
-/* Until what is kept is no more than may be; |kept| stays. */
+/* Remove the files that were used longest ago until the rest fits; |kept| stays. */
 static void make_room(struct d9__fetched *fetched, const char *kept)
 {
 	int fd = openat(fetched->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

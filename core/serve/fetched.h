@@ -14,13 +14,19 @@
 
 struct d9__fetched;
 
-/* The folder |dir|, which is taken, and whose path is |path|; at most |bytes_max| are kept in it.  NULL: out of memory. */
+/*
+ * Use the folder |dir|, which is taken over, with the path |path|, for at most |bytes_max|.  NULL:
+ * out of memory.
+ */
 struct d9__fetched *d9__fetched_new(int dir, const char *path, uint64_t bytes_max);
 
-/* The name of the file for |what|: any text that tells the object and its state. */
+/* Name the file for |what|: any text that identifies the object and its state. */
 void d9__fetched_name(const char *what, const char *ending, char name[D9__FETCHED_NAME]);
 
-/* A descriptor of |name| to read, which counts as used now; -ENOENT: it is not there; or -errno. */
+/*
+ * Open |name| for reading, and count it as used now.  A descriptor; -ENOENT: it is not there; or
+ * -errno.
+ */
 int d9__fetched_open(struct d9__fetched *fetched, const char *name);
 
 /* Its path, in new memory; NULL: out of memory. */
@@ -29,7 +35,9 @@ char *d9__fetched_path(const struct d9__fetched *fetched, const char *name);
 /* A descriptor of a new file to write, and its |name| for the meantime; or -errno. */
 int d9__fetched_begin(struct d9__fetched *fetched, char name[D9__FETCHED_NAME]);
 
-/* It is whole: |unfinished| is called |name| from now on, and others make room for it.  0 or -errno. */
+/*
+ * Rename |unfinished|, which is complete, to |name|, and remove others to make room.  0 or -errno.
+ */
 int d9__fetched_keep(struct d9__fetched *fetched, const char *unfinished, const char *name);
 
 /* It came to nothing. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libevent's HTTP server does not tell when a connection ends, so connections are known by their
- * descriptors and the kernel's cookies: a descriptor with another cookie is another connection.  It
- * is ended by shutdown(2), which libevent takes for a client that has left.
+ * Limit connections. libevent's HTTP server does not tell when one ends, so they are known by their
+ * descriptors and the kernel's cookies: another cookie is another connection.  One is closed by
+ * shutdown(2), which looks to libevent like a client that has left.
  */
 #include "config.h"
 
@@ -25,7 +25,10 @@
 #define FDS		4096
 #define PENDING_MAX	64
 
-/* Between two requests, and for saying one: for whom we know, and for all others. */
+/*
+ * The time between two requests, and for sending one: for clients that have shown the token, and
+ * for others.
+ */
 #define KNOWN_MS   60000
 #define UNKNOWN_MS 10000
 
@@ -91,8 +94,10 @@ static void end(struct d9__guard *guard, int fd)
 	guard->n--;
 }
 
-/* The one that gives way to others, of |address| if that is not NULL; -1: none does.  |*n| is how
- * many there are. */
+/*
+ * Find the connection that gives way, of |address| if that is not NULL; -1: none does.  |*n| gets
+ * their number.
+ */
 static int weakest(struct d9__guard *guard, const uint8_t *address, size_t *n)
 {
 	int found = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listing: the segments of a source that the server gives away, and nothing else. */
+/* Listing: the segments of a source that the server hands out; it hands out no other file. */
 
 #pragma once
 
@@ -24,13 +24,13 @@ struct d9__listing {
 	size_t n, capacity;
 	bool left_out;	   /* there are names that lead elsewhere */
 	uint64_t identity; /* of all */
-	uint64_t version;  /* of a source that has such; 0: never looked */
+	uint64_t version;  /* of a source with versions; 0: never listed */
 };
 
 /* Look again.  0, -ENOMEM or an error of the source. */
 int d9__listing_refresh(struct d9__listing *listing, const struct d9__segment_source *source);
 
-/* NULL: it is not listed. */
+/* Find the segment |name|.  NULL: it is not listed. */
 const struct d9__listed *d9__listing_find(const struct d9__listing *listing, const char *name);
 
 /* Length of the folder's part of |name|, without its slash: one folder is one recording. */

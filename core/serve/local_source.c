@@ -16,7 +16,7 @@
 struct local {
 	char *root; /* directory; owned */
 	char *one;  /* the only name, where a file is served; owned, or NULL */
-	bool is_dump; /* |one| is the manifest of a dump, whose segments are served */
+	bool is_dump; /* |one| is the manifest of a dump, and its segments are served */
 };
 
 /* Open the folder of the first |len| bytes of |name| in |dir|, which is closed.  A descriptor or -errno. */
@@ -84,7 +84,7 @@ static int stat_below(const char *root, const char *name, struct d9__source_segm
 	return err;
 }
 
-/* Tell |take| of the segment |name|.  What leads elsewhere, or has gone, is left out. */
+/* Pass the segment |name| to |take|.  A symbolic link, or a file that was removed, is left out. */
 static int take_one(const struct local *local, const char *name,
 		    int (*take)(void *listing, const struct d9__source_segment *segment), void *listing, bool *left_out)
 {

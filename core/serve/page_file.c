@@ -20,7 +20,7 @@
 #define ICON_LINK   "<link rel=\"icon\" href=\""
 #define SCRIPT_LINK "<script type=\"module\" src=\""
 
-/* A block in base64 takes 4 MiB: no text in the browser comes near the longest that it can hold. */
+/* A block in base64 takes 4 MiB, far below a browser's limit for one text. */
 #define BLOCK	      ((size_t)3 << 20)
 #define BASE64(bytes) (((bytes) + 2) / 3 * 4)
 #define HASH_TEXT     (sizeof("sha256-") + BASE64(32))
@@ -29,7 +29,7 @@
 
 struct join {
 	const struct d9__assets *assets;
-	const struct d9__asset **order; /* a module stands behind what it imports */
+	const struct d9__asset **order; /* each module behind those it imports */
 	size_t n;
 };
 
@@ -66,8 +66,7 @@ static const struct d9__asset *imported(const struct join *join, const struct d9
 	return d9__assets_find(join->assets, name);
 }
 
-/* Put |module| behind what it imports.  Modules may import each other: it stands once.  0 or
- * -ENOENT. */
+/* Put |module| behind those it imports, once, even if modules import each other.  0 or -ENOENT. */
 static int visit(struct join *join, const struct d9__asset *module, bool *seen)
 {
 	const char *end, *next;
@@ -162,7 +161,7 @@ static const struct d9__asset *linked(const struct d9__assets *assets, const cha
 	return d9__assets_find(assets, text);
 }
 
-/* Find what the page consists of. */
+/* Find the parts of the page. */
 static int prepare(struct page *page, const struct d9__assets *assets)
 {
 	const struct d9__asset *script = NULL;

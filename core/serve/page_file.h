@@ -21,7 +21,7 @@ struct d9__page_segment {
 
 struct d9__page_data {
 	const char *name;   /* of the trace, for people */
-	const char *report; /* what `dial9 report --json` says of it */
+	const char *report; /* the output of `dial9 report --json` */
 	size_t report_len;
 	const struct d9__page_segment *segments;
 	size_t n;

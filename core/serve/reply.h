@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reply: what every answer of the server says of itself, so that a browser keeps other pages away
- * from it. */
+/* Reply: the headers of every answer, with which a browser keeps other sites away from it. */
 
 #pragma once
 
@@ -26,6 +25,8 @@ void d9__reply_json(struct evhttp_request *request, char *json, size_t len);
 /* A line for people. */
 void d9__reply_text(struct evhttp_request *request, int code, const char *text);
 
-/* The viewer as one file without a trace, as text: the reader's page puts what it has cut out of
- * one into it. */
+/*
+ * Send the viewer as one file without a trace, as text: the page puts a cut-out of its trace into
+ * it.
+ */
 void d9__reply_page(struct evhttp_request *request, const struct d9__assets *assets);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMANDS_MAX 64 /* that wait; who wants what is already asked for costs none */
+#define COMMANDS_MAX 64 /* waiting reports; a second request for the same one costs none */
 
 /* Ten million events take a few seconds. */
 static const struct d9__child_options limits = { .seconds = 600, .bytes_max = (size_t)512 << 20 };
@@ -67,7 +67,7 @@ static char **command_of(char *const *paths)
 	return argv;
 }
 
-/* Answer those who wait for |identity|. */
+/* Answer the requests that wait for |identity|. */
 static void answer(struct d9__report_job *job, uint64_t identity, struct d9__child_answer *said)
 {
 	struct waiter **at = &job->waiters, *waiter;

@@ -44,7 +44,7 @@
 #define BAD_GATEWAY 502
 #define REPORT_BYTES_MAX ((uint64_t)1 << 30) /* that are fetched for one */
 
-/* Sums of segments and their names may take this and what the budget gives everybody. */
+/* The limit of the memory for sums of segments and names, besides the budget's. */
 #define ARCHIVE_BYTES ((uint64_t)80 << 20)
 
 struct d9__server {
@@ -53,7 +53,7 @@ struct d9__server {
 	struct event *signals[2];
 	struct d9__assets assets;
 	struct d9__segment_source source;
-	const char *name; /* of what is served */
+	const char *name; /* of the trace or bucket */
 	struct d9__listing listing;
 	struct d9__archive *archive;
 	struct d9__report_job *report;
@@ -184,8 +184,10 @@ static void send_listing(const struct d9__server *server, struct evhttp_request 
 	d9__reply_json(request, text, len);
 }
 
-/* A descriptor of the segment |name| and its size now; -ENOENT if it is not listed, or an error of
- * open(2). */
+/*
+ * Open the listed segment |name| and get its size now.  -ENOENT if it is not listed, or an error of
+ * open(2).
+ */
 static int open_listed(const struct d9__server *server, const char *name, uint64_t *bytes)
 {
 	struct stat st;
@@ -203,7 +205,10 @@ static int open_listed(const struct d9__server *server, const char *name, uint64
 	return fd;
 }
 
-/* From byte |from| on: who has the beginning of a segment that grows asks for the rest. */
+/*
+ * Send a segment from byte |from| on, because a client that follows a growing one has its beginning
+ * already.
+ */
 static void send_segment(struct d9__server *server, struct evhttp_request *request,
 			 const char *escaped, double from)
 {
@@ -341,14 +346,14 @@ static void ask_report(struct d9__server *server, struct evhttp_request *request
 
 /* ---- what is far away ---- */
 
-/* A request that waits for what it is about. */
+/* A request that waits for the source. */
 struct errand {
 	struct d9__server *server;
 	struct evhttp_request *request;
 	struct evkeyvalq query;
 	struct scope scope;
 	size_t fetching; /* and one until all are asked for */
-	char why[400];	 /* what could not be; "": nothing */
+	char why[400];	 /* the fault; "": none */
 	bool report, again; /* the other range is looked for */
 };
 
@@ -431,7 +436,7 @@ static void on_looked(void *context, const char *why)
 		fetch_all(errand);
 }
 
-/* Answer "segments" or "report" as soon as what it is about is known. */
+/* Answer "segments" or "report" once the source knows the scope. */
 static void look_first(struct d9__server *server, struct evhttp_request *request, bool report)
 {
 	const char *uri = evhttp_request_get_uri(request), *asked = strchr(uri, '?');
@@ -448,7 +453,7 @@ static void look_first(struct d9__server *server, struct evhttp_request *request
 	server->source.look(server->source.context, &errand->scope.of, on_looked, errand);
 }
 
-/* One segment that is wanted as it is. */
+/* A request for one segment's bytes. */
 struct delivery {
 	struct d9__server *server;
 	struct evhttp_request *request;
@@ -576,7 +581,10 @@ static bool is_foreign(struct evhttp_request *request)
 	return site && strcmp(site, "same-origin") && strcmp(site, "none");
 }
 
-/* Whether a browser goes to the page itself, as from the file of `--open`: who leads it there reads nothing of it. */
+/*
+ * True if a browser opens the page by navigation, as from the file of `--open`: the page that links
+ * here cannot read it.
+ */
 static bool is_visit(struct evhttp_request *request, const char *path)
 {
 	struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
@@ -601,8 +609,10 @@ static char *path_behind_token(const struct d9__server *server, const char *uri)
 	return differs ? NULL : strndup(uri, strcspn(uri, "?#"));
 }
 
-/* Which page "/TOKEN/" is: many recordings are shown as a map, unless the query chose some of them
- * or what is being written is followed. */
+/*
+ * Return the page at "/TOKEN/": the map for many recordings, unless the query chose some of them or
+ * a live trace is followed.
+ */
 static const char *first_page(const struct d9__server *server, const struct evkeyvalq *query)
 {
 	return !server->live && (server->source.look || d9__listing_is_many(&server->listing)) &&
@@ -640,7 +650,7 @@ static void answer_api(struct d9__server *server, struct evhttp_request *request
 		d9__reply_text(request, HTTP_NOTFOUND, "nothing here");
 }
 
-/* Answer |request|, whose token is right. */
+/* Answer |request|, which had the right token. */
 static void dispatch(struct d9__server *server, struct evhttp_request *request, const char *path,
 		     const struct evkeyvalq *query)
 {

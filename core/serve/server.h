@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server: the viewer, the segments of one trace or bucket and their report, over HTTP, for this machine
- * alone unless it is told otherwise. */
+/*
+ * Server: serves the viewer, the segments of one trace or bucket and their report over HTTP, on
+ * loopback unless it is told otherwise.
+ */
 
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source: where segments are.  What the server needs of a place is these functions; a local
- * directory is one, a bucket another.  None of them waits for a network: of a place that is far
- * away, what it holds is looked for and fetched by a process of its own, and who asked is told.
+ * Source: a place with segments, as the functions that the server needs of it: a local directory,
+ * or a bucket.  None of them waits for a network: a remote place is listed and fetched by another
+ * process, and a callback tells the end.
  */
 
 #pragma once
@@ -17,9 +17,9 @@ struct event_base;
 /* The facts that a name tells before anything is read; it lives as long as the source. */
 struct d9__source_facts {
 	const char *service, *host;
-	const char *process; /* of which recording it is part, for the page */
+	const char *process; /* the recording that it is part of, for the page */
 	int64_t from_ms, to_ms;
-	uint64_t segments; /* of an hour, whose summary it is; 0: it is a segment itself */
+	uint64_t segments; /* of an hour's summary; 0: it is a segment itself */
 	uint64_t missing, bytes; /* of an hour, as its key has it */
 	int64_t worst_ms;	 /* below 0: not told */
 	bool told;	  /* by another: a segment by the summary of its hour, or that by segments */
@@ -33,7 +33,7 @@ struct d9__source_segment {
 	const struct d9__source_facts *facts; /* NULL: only its content tells */
 };
 
-/* Something is there now, or |why|, else NULL, it never will be. */
+/* Called with NULL when the awaited data is there; else |why| tells why it never will be. */
 typedef void d9__source_ready(void *context, const char *why);
 
 /* The search. */
@@ -44,7 +44,7 @@ struct d9__source_scope {
 	size_t n_names;
 	const char *dump; /* the id of one; NULL: none */
 	double from_ms, to_ms;
-	bool segments; /* each of them, not only what tells of it */
+	bool segments; /* each segment, not only the summaries */
 };
 
 struct d9__segment_source {
@@ -72,16 +72,19 @@ struct d9__segment_source {
 	/* Work on |base| from now on.  0 or -ENOMEM. */
 	int (*attach)(void *context, struct event_base *base);
 
-	/* A number that changes with what list() tells. */
+	/* Return a number that changes when list() would list something else. */
 	uint64_t (*version)(void *context);
 
-	/* Find out what there is of |scope|, and call |ready|, if it is not NULL, once: perhaps at once. */
+	/*
+	 * Look for the segments in |scope| and call |ready| once, unless it is NULL: perhaps at
+	 * once.
+	 */
 	void (*look)(void *context, const struct d9__source_scope *scope, d9__source_ready *ready, void *ready_context);
 
 	/* Fetch |name|, which was listed, so that open() and path() work, and call |ready| likewise. */
 	void (*fetch)(void *context, const char *name, d9__source_ready *ready, void *ready_context);
 
-	/* Everybody who waits is told that it ends. */
+	/* Answer every waiting request: the source ends. */
 	void (*end)(void *context);
 
 	/* Drop the requests of |ready_context|, which is about to be freed. */
@@ -90,14 +93,14 @@ struct d9__segment_source {
 	/* Whether |name| belongs to the dump |id|, which was looked for. */
 	bool (*is_of_dump)(void *context, const char *id, const char *name);
 
-	/* "place": where it is, what is wrong with it, and what is left out. */
+	/* Write "place": its address, its fault, and what is left out. */
 	void (*tell)(void *context, struct d9__json *json);
 };
 
 /*
- * The directory or file |path|: segments in it and up to four levels of folders deep, none behind a
- * symbolic link; or those that it lists, if it is the manifest of a dump.  |*name| is what the place is called, owned by the
- * source.  0, -ENOMEM, or an error of realpath(3).
+ * Open the directory or file |path|: its segments, up to four folders deep, none behind a symbolic
+ * link; or those of a dump's manifest.  |*name| is the place's name, owned by the source.  Returns
+ * 0, -ENOMEM, or an error of realpath(3).
  */
 int d9__source_local(const char *path, struct d9__segment_source *out, const char **name);
 

@@ -23,7 +23,7 @@ static int hex_of(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One byte of |*at|, "%2F" being one, and what comes behind it. */
+/* Return one byte at |*at|, with "%2F" decoded, and move behind it. */
 static char next_byte(const char **at, const char *end)
 {
 	const char *c = *at;

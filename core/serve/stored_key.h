@@ -41,10 +41,10 @@ bool d9__stored_key_parse(const char *key, struct d9__stored_key *out);
  */
 void d9__stored_key_name(const struct d9__stored_key *key, char out[D9__STORED_NAME]);
 
-/* The other way: service, instance, boot id and time of a segment's name; false: it is none. */
+/* Parse a segment's name into service, instance, boot id and time; false: it is another name. */
 bool d9__stored_name_parse(const char *name, struct d9__stored_key *out);
 
-/* Decode a part of a key, |len| bytes at |text|, as the page shows it; false: it is no such part. */
+/* Decode a part of a key, |len| bytes at |text|, as the page shows it; false: it is not valid. */
 bool d9__stored_part(const char *text, size_t len, char out[D9__STORED_PART]);
 
 /* "2026-11-29" at the beginning of |text|, in seconds since 1970; false: there is none. */

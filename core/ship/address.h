@@ -14,7 +14,7 @@ struct d9__address_options {
 struct d9__store_address {
 	char bucket[64];
 	char scheme[6];
-	char host[512]; /* with the port unless it is the scheme's; AWS: set by the region */
+	char host[512]; /* with the port unless it is the scheme's default; AWS: set by the region */
 	char base[256]; /* of the path: "" or "/x" */
 	bool path_style, aws, loopback;
 };
@@ -23,7 +23,10 @@ struct d9__store_address {
 int d9__address_parse(const struct d9__address_options *options, struct d9__store_address *out, char *why,
 		      size_t why_size);
 
-/* Where a bucket of AWS is in |region|; nothing for others.  False: that is no region. */
+/*
+ * Set the host of a bucket of AWS in |region|; other stores keep theirs.  False: it is not a
+ * region.
+ */
 bool d9__address_set_region(struct d9__store_address *address, const char *region);
 
 /* Whether |host|, perhaps with a port, is this machine by its name or number. */

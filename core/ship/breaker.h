@@ -15,7 +15,10 @@ struct d9__breaker {
 	uint64_t until_ns;     /* until then nothing is asked */
 };
 
-/* A request failed at |now_ns|; |retry_after_s| is what the store wishes, 0: nothing; |random| is any number. */
+/*
+ * Note a failure at |now_ns|; |retry_after_s| is the store's Retry-After, 0: none; |random| is any
+ * number.
+ */
 void d9__breaker_fail(struct d9__breaker *breaker, uint64_t now_ns, unsigned retry_after_s, uint64_t random);
 
 void d9__breaker_succeed(struct d9__breaker *breaker);

@@ -14,7 +14,7 @@
 
 #include "ship/message.h"
 
-/* Copy what the environment has, and leave none of it there: /proc/PID/environ, children. */
+/* Move a variable out of the environment, so that neither /proc/PID/environ nor a child has it. */
 static void take_variable(const char *name, char *out, size_t size)
 {
 	char *value = getenv(name);

@@ -24,17 +24,21 @@ struct d9__credentials {
 	bool from_environment; /* they are taken out of it when they are read */
 };
 
-/* Look for them, again if |have|.  0, or -ENOENT with one line in |why| that names each source and
- * what is wrong with it, and never a value. */
+/*
+ * Find them, or find them again if |have|.  Returns 0, or -ENOENT with one line in |why| that names
+ * each source and its fault, and never a value.
+ */
 int d9__credentials_find(struct d9__credentials *credentials, char *why, size_t why_size);
 
-/* Whether it is time to look again. */
+/* True if it is time to find them again. */
 bool d9__credentials_are_old(const struct d9__credentials *credentials);
 
 /* Get the region that the profile names; false: it names none. */
 bool d9__credentials_region(const struct d9__credentials *credentials, char *region, size_t size);
 
-/* Each source: 0, -ENOENT: it is not there, |why| stays as it is; or -EINVAL with |why|. */
+/*
+ * The sources.  Each returns 0, -ENOENT: it is absent, |why| is unchanged; or -EINVAL with |why|.
+ */
 int d9__credentials_of_web_identity(struct d9__credentials *credentials, char *why, size_t why_size);
 int d9__credentials_of_profile(struct d9__credentials *credentials, char *why, size_t why_size);
 int d9__credentials_of_process(struct d9__credentials *credentials, const char *command, char *why,
@@ -42,9 +46,12 @@ int d9__credentials_of_process(struct d9__credentials *credentials, const char *
 int d9__credentials_of_container(struct d9__credentials *credentials, char *why, size_t why_size);
 int d9__credentials_of_instance(struct d9__credentials *credentials, char *why, size_t why_size);
 
-/* Take what a source said as JSON, |len| bytes at secrets->scratch, |token| the name of its field. */
+/*
+ * Take the credentials from |len| bytes of JSON at secrets->scratch; |token| is the name of the
+ * token's field.
+ */
 int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, const char *token, char *why,
 			      size_t why_size);
 
-/* Seconds since 1970 of 2026-11-29T00:44:55Z; 0: that is no such time. */
+/* Return a time such as 2026-11-29T00:44:55Z in seconds since 1970; 0: it is not a time. */
 int64_t d9__credentials_epoch(const char *text);

@@ -126,7 +126,10 @@ static bool may_ask(const char *url)
 	return d9__address_is_loopback(host);
 }
 
-/* The first line of |path|, which is read anew each time, as others replace it; false: there is none. */
+/*
+ * Read the first line of |path|, anew each time, because another process replaces the file.  False:
+ * there is none.
+ */
 static bool read_token(const char *path, char *out, size_t size)
 {
 	FILE *file = fopen(path, "re");
@@ -309,7 +312,7 @@ static bool text_of(struct d9__markup in, const char *tag, char *out, size_t siz
 	return d9__markup_find(in, tag, &inner) && d9__markup_text(inner, out, size);
 }
 
-/* From what STS says, |len| bytes at the beginning of the scratch. */
+/* Take the credentials from the XML of STS, |len| bytes at the beginning of the scratch. */
 static int take_markup(struct d9__credentials *credentials, size_t len, char *why, size_t size)
 {
 	struct d9__markup said = { credentials->secrets->scratch, len }, inner;
@@ -327,7 +330,7 @@ static int take_markup(struct d9__credentials *credentials, size_t len, char *wh
 	return -EINVAL;
 }
 
-/* Its code alone: who asks may not see more than that either. */
+/* Tell the status or the error's code, and no other text of the answer. */
 static void tell_refusal(const struct fetch *fetch, long status, char *why, size_t size)
 {
 	char code[64] = "";

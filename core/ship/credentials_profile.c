@@ -155,7 +155,7 @@ static int read_file(struct d9__credentials *credentials, const char *path, stru
 	return 0;
 }
 
-/* Both files; what the first has is taken. */
+/* Read both files; a value in the first wins. */
 static int read_profile(struct d9__credentials *credentials, struct values *values, char *why, size_t size)
 {
 	char path[4096];

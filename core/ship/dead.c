@@ -207,7 +207,7 @@ static bool is_nothing(const char *name)
 	}
 }
 
-/* Every name in |dir| is nothing without the others. */
+/* True if |dir| holds no data: is_nothing() is true for all its names. */
 static bool is_empty(DIR *dir)
 {
 	struct dirent *entry;
@@ -231,7 +231,10 @@ static bool is_told(int dir)
 	return told;
 }
 
-/* Remove the names that is_nothing() knows; others may have come since.  The lock goes last, because no process enters before. */
+/*
+ * Remove the names that is_nothing() knows; new ones may have come since.  The lock goes last,
+ * because it keeps other processes out.
+ */
 static void clear(DIR *dir)
 {
 	struct dirent *entry;

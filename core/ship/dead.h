@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dead: processes whose recorder has ended, and what they have left.  The lock of a recorder dies with it: one whose lock is free
- * in two looks with a while between them is dead.
+ * Dead: the files of processes whose recorder has ended.  A recorder's lock is released with it:
+ * one whose lock is free in two looks with some time between them is dead.
  */
 
 #pragma once
@@ -34,7 +34,10 @@ bool d9__ship_dead_look(struct d9__ship_dead *dead, const struct d9__ship_tree *
  */
 size_t d9__ship_dead_make_room(struct d9__ship_dead *dead, const struct d9__ship_tree *tree, uint64_t max_bytes);
 
-/* Remove directories of the dead in which nothing is left: no segment, no dump, nothing to recover, and nothing of others. */
+/*
+ * Remove empty directories of dead processes: without a segment, a dump, a ring to recover, or
+ * other programs' files.
+ */
 void d9__ship_dead_remove_empty(struct d9__ship_dead *dead, const struct d9__ship_tree *tree);
 
 void d9__ship_dead_release(struct d9__ship_dead *dead);

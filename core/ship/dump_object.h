@@ -11,5 +11,5 @@
  */
 int d9__dump_object_make(const char *dir, const struct d9__kept_dump *dump, char **text);
 
-/* It is stored: the manifest in |dir| is called dump.ID.done from now on.  0 or -errno. */
+/* Mark the dump as stored: rename its manifest in |dir| to dump.ID.done.  0 or -errno. */
 int d9__dump_object_done(const char *dir, const char *id);

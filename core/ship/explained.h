@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explained: the names of what would leave with segments: types of events and their fields, metadata, pairs beside objects. */
+/*
+ * Explained: the names of everything that would be sent with segments: types of events and their
+ * fields, metadata, pairs beside objects.
+ */
 
 #pragma once
 
@@ -15,7 +18,10 @@ struct d9__explained {
 	struct json_object *metadata, *pairs; /* names; owned */
 };
 
-/* Add what the segment |fd| has, and the |n| |pairs| beside it.  0, -EBADMSG: it is damaged; -ENOMEM, or an error of reading. */
+/*
+ * Add the names in the segment |fd|, and in the |n| |pairs| beside it.  0, -EBADMSG: it is damaged;
+ * -ENOMEM, or an error of reading.
+ */
 int d9__explained_add(struct d9__explained *explained, int fd, const struct d9__bucket_pair *pairs, size_t n);
 
 /* A line for each type, sorted: "PollStartEvent: worker_id, ..."; then those of metadata and pairs. */

@@ -29,7 +29,7 @@ static int lock(const char *dir)
 		return -ENOMEM;
 	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	err = fd < 0 || fstat(fd, &st) ? -errno : !S_ISREG(st.st_mode) || st.st_uid != geteuid() ? -EPERM : 0;
-	/* A recorder that looks whether it is locked has it for a moment. */
+	/* Wait: a recorder that tests the lock holds it for a moment. */
 	if (!err && flock(fd, LOCK_SH))
 		err = -errno;
 	free(path);

@@ -26,10 +26,13 @@ struct d9__ship_hold {
 	uint64_t touched_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Hold each directory that has processes of |tree|, too.  What cannot be is told by |tree|, once. */
+/*
+ * Hold each directory with processes of |tree|, too.  A directory that cannot be held is told by
+ * |tree|, once.
+ */
 void d9__ship_hold_take(struct d9__ship_hold *hold, const struct d9__ship_tree *tree);
 
-/* From time to time: touch what is held. */
+/* Touch the files that are held, from time to time. */
 void d9__ship_hold_touch(struct d9__ship_hold *hold, uint64_t now_ns);
 
 void d9__ship_hold_release(struct d9__ship_hold *hold);

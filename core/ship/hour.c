@@ -75,7 +75,10 @@ static int parse(const char *text, size_t len, struct json_object **out)
 	return -EBADMSG;
 }
 
-/* The hour's of |name|.  0, -ENOENT, -EBADMSG: it is none, -ENOMEM, or an error of reading. */
+/*
+ * Load the hour's file |name|.  0, -ENOENT, -EBADMSG: it is not an hour's, -ENOMEM, or an error of
+ * reading.
+ */
 static int load(int dir, const char *name, struct json_object **hour)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), err;
@@ -177,7 +180,7 @@ static int add_figures(struct json_object *hour, const struct d9__hour_segment *
 	return err;
 }
 
-/* The hour's as it is, or a new one; what is no hour's is written anew. */
+/* Load the hour's file, or begin a new one if it is missing or not an hour's. */
 static int load_any(int dir, const char *name, struct json_object **hour)
 {
 	char told[48];
@@ -286,7 +289,10 @@ bool d9__hour_is_told(int dir, uint64_t epoch_s)
 
 /* ---- what is due ---- */
 
-/* The hour, since 1970, of a file's name that ends in |ending|; UINT64_MAX: it is no such. */
+/*
+ * Return the hour since 1970 in a file's name that ends in |ending|; UINT64_MAX: it is another
+ * name.
+ */
 static uint64_t hour_of(const char *name, const char *ending)
 {
 	struct tm tm = { 0 };

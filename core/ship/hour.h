@@ -24,21 +24,25 @@ struct json_object;
 
 #define D9__HOUR_NAME  ".hour-"
 #define D9__HOUR_TOLD  ".told" /* at the end of its name once a marker tells all that is in it */
-#define D9__HOUR_BYTES (16 << 20) /* of such a file, and of a summary, at most */
+#define D9__HOUR_BYTES (16 << 20) /* the most of such a file, and of a summary */
 
 struct d9__hour_segment {
 	const char *key, *service, *instance, *boot_id;
 	uint64_t index, bytes, worst_ns;
-	uint64_t epoch_s;	     /* of its first clock anchor: it says which hour's it is */
+	uint64_t epoch_s;	     /* of its first clock anchor: it decides the hour */
 	struct json_object *summary; /* borrowed; NULL: none could be made */
 };
 
-/* Add it to its hour in the directory |dir|, unless it is there already.  0, -ENOMEM, or an error of a file. */
+/*
+ * Add the segment to its hour in the directory |dir|, unless the hour has it.  0, -ENOMEM, or an
+ * error of a file.
+ */
 int d9__hour_add(int dir, const struct d9__hour_segment *segment);
 
 /*
- * Write down that the segment |index| in |dir|, sealed at |sealed_s|, will be in no store, before it is removed: in the list
- * (shipped.h), and so that the marker of its hour is stored again.  0, or as d9__shipped_gap().
+ * Note, before it is removed, that the segment |index| in |dir|, sealed at |sealed_s|, will never
+ * be stored: in the list (shipped.h), and so that its hour's marker is stored again.  0, or as
+ * d9__shipped_gap().
  */
 int d9__hour_lose(int dir, uint64_t index, uint64_t sealed_s);
 
@@ -66,7 +70,7 @@ struct d9__hour_markers {
 int d9__hour_due(int dir, const char *prefix, uint64_t now_s, bool ended, struct d9__hour_markers *out);
 void d9__hour_markers_release(struct d9__hour_markers *markers);
 
-/* It is stored.  0, -ENOMEM, or an error of a file. */
+/* Note that the marker is stored.  0, -ENOMEM, or an error of a file. */
 int d9__hour_told(int dir, const struct d9__hour_marker *marker);
 
 /* Remove those in |dir| that were told, and have not changed in the two days before |now_s|: nothing more is waited for. */

@@ -16,7 +16,7 @@
 #include "ship/verdict.h"
 
 #define CLOCK_SECONDS 300
-#define SERVER_SHOWN  200 /* of what a store says */
+#define SERVER_SHOWN  200 /* of a store's message */
 #define MESSAGE_SHOWN 800
 
 static const char *const operations[] = { "put", "get", "head", "list", "presign" };
@@ -59,7 +59,7 @@ void d9__job_free(struct d9__session *session, struct d9__job *job)
 	free(job);
 }
 
-/* |text| in one line of what a terminal may get, without secrets. */
+/* Copy |text| into one printable line without secrets. */
 static void put_shown(const struct d9__session *session, const char *text, char *out, size_t size)
 {
 	char *copy = strdup(text);
@@ -259,7 +259,7 @@ static struct json_object *local_fault(const struct d9__session *session, const 
 			      err == ENODATA ? "the file is shorter than it was" : strerror(err));
 }
 
-/* Send what the job is at; an answer: it could not be sent. */
+/* Send the job's next request; an answer: it could not be sent. */
 static struct json_object *ask(struct d9__session *session, struct d9__job *job)
 {
 	char why[1024] = "";
@@ -370,8 +370,9 @@ static bool is_hex(const char *text, size_t len)
 }
 
 /*
- * Whether the answer to a PUT proves that what was sent is stored: by a sum of it.  Success alone is what any web server says,
- * a proxy, a page for logging in.  An ETag of another form counts of who else answers as a store does.
+ * True if the answer to a PUT proves by a checksum that the sent bytes are stored.  A status of 200
+ * alone does not, because any web server says so, such as a proxy or a login page.  An ETag of
+ * another form counts if the answer is a store's in other respects.
  */
 static bool is_proof(const struct d9__job *job)
 {
@@ -388,7 +389,10 @@ static bool is_proof(const struct d9__job *job)
 	return has_sum || (*transfer->etag && *transfer->request && !transfer->text_len);
 }
 
-/* Whether what the store says that it has is what was sent, and what came what was asked for. */
+/*
+ * True if the store's sum agrees with the sent bytes, and a fetched part is the one that was asked
+ * for.
+ */
 static bool is_confirmed(const struct d9__job *job, long status)
 {
 	/* All of an object is no range of it. */
@@ -429,7 +433,7 @@ static struct d9__outcome outcome_of(const struct d9__session *session, const st
 	};
 }
 
-/* Put right what |verdict| says; what follows is the same request again. */
+/* Correct what |verdict| names; the same request follows again. */
 static void put_right(struct d9__session *session, struct d9__job *job, const struct d9__verdict *verdict,
 		      const struct document *document)
 {
@@ -506,7 +510,9 @@ static const char *same_each_time(char *text)
 	return text;
 }
 
-/* Whether the answer has a sum, a wrong one then; else it is none of a store's. */
+/*
+ * True if the answer has a sum, which is then a wrong one; without one the server is not a store.
+ */
 static bool says_sum(const struct d9__transfer *transfer)
 {
 	return is_hex(transfer->etag, 32) || *transfer->checksum;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: one request of dial9 to the store, from its message to its answer.  It is one transfer, or
- * several: in parts, or again after something was put right.
+ * Job: one request of dial9 to the store, from its message to its answer.  It takes one transfer,
+ * or several: in parts, or again after a correction.
  */
 
 #pragma once
@@ -51,8 +51,10 @@ struct d9__job {
 /* Takes |message| and |fd| in any case.  NULL: out of memory. */
 struct d9__job *d9__job_new(struct json_object *message, int fd);
 
-/* Decide the job's next step, first or after a transfer; an answer, owned, when it is finished, else NULL.
- * |code|: how its transfer ended (CURLcode), of no matter at the first call. */
+/*
+ * Decide the job's next step, at first or after a transfer that ended with |code| (CURLcode).
+ * Returns an answer, owned, when the job is finished, else NULL.
+ */
 struct json_object *d9__job_start(struct d9__session *session, struct d9__job *job);
 struct json_object *d9__job_advance(struct d9__session *session, struct d9__job *job, int code);
 

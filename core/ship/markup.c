@@ -107,7 +107,10 @@ static uint32_t referred(const char *name)
 	return (uint32_t)c;
 }
 
-/* The reference at |at|, which is a '&': bytes that it takes, 0: none; |*c| what it stands for. */
+/*
+ * Read the reference at |at|, which is a '&', into |*c|.  Returns its length in bytes, 0: it is
+ * none.
+ */
 static size_t reference(const char *at, const char *end, uint32_t *c)
 {
 	size_t most = (size_t)(end - at) < REFERENCE_MAX + 2 ? (size_t)(end - at) : REFERENCE_MAX + 2;

@@ -25,7 +25,7 @@ bool d9__markup_next(struct d9__markup in, const char *tag, size_t *from, struct
 bool d9__markup_find(struct d9__markup in, const char *tag, struct d9__markup *out);
 
 /*
- * |in| with its references (&amp; &#60; &#x3c;) replaced, terminated; what is cut off or is no
+ * Copy |in| with its references (&amp; &#60; &#x3c;) replaced, terminated; a part that is no
  * reference stays as it is.  False: it does not fit into |size| bytes, or has a zero byte; |out| is
  * empty then.
  */

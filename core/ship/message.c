@@ -101,7 +101,7 @@ const char *d9__message_text(struct json_object *object, const char *name, const
 {
 	struct json_object *value = json_object_object_get(object, name);
 
-	/* A zero byte inside would cut it: such a text is not taken. */
+	/* Refuse a text with a zero byte, because C would cut it there. */
 	if (!json_object_is_type(value, json_type_string) ||
 	    strlen(json_object_get_string(value)) != (size_t)json_object_get_string_len(value))
 		return otherwise;

@@ -15,7 +15,7 @@ int d9__message_send(int fd, struct json_object *object, int pass);
  * such object; or an error of recvmsg(2): -EAGAIN where |wait| is false and nothing is there. */
 int d9__message_receive(int fd, bool wait, struct json_object **object, int *passed);
 
-/* Fields; what is missing or of another type is the second value. */
+/* Return a field; if it is missing or of another type, the default. */
 const char *d9__message_text(struct json_object *object, const char *name, const char *otherwise);
 uint64_t d9__message_number(struct json_object *object, const char *name);
 

@@ -18,7 +18,7 @@ struct d9__object_key {
 	bool original; /* as the original's 0.4 has them: without names of parts */
 };
 
-/* Reduce |text| to [A-Za-z0-9._-], others become '_'; never "", "." or "..". */
+/* Copy |text| with bytes other than [A-Za-z0-9._-] replaced by '_'; never "", "." or "..". */
 void d9__object_part(const char *text, char out[D9__OBJECT_PART + 1]);
 
 /* Write the key of a segment.  Its length, or -ENAMETOOLONG. */

@@ -72,7 +72,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct d9__outgoing *out, 
 		take(out, name, (size_t)len);
 }
 
-/* Of a list, parted by commas, as much as there is room for; then "..." says that it is cut. */
+/* Add as much of a comma-separated list as fits; "..." shows that it was cut. */
 static void say_list(struct d9__outgoing *out, const char *name, const char *list)
 {
 	static const char cut[] = ",...";
@@ -251,7 +251,10 @@ static void take_figures(struct d9__outgoing *out)
 	out->last_ns = out->first_ns && last_ns > first_ns ? out->first_ns + last_ns - first_ns : out->first_ns;
 }
 
-/* Of what goes, not of what was recorded: what a stage took out stands in no summary. */
+/*
+ * Summarise the bytes to be sent, not the recorded ones, so that no summary names what a stage
+ * removed.
+ */
 static void summarise(struct d9__outgoing *out, const struct d9__outgoing_options *options)
 {
 	struct d9__program_end end;
@@ -330,7 +333,7 @@ static enum d9__outgoing_end make_tables(struct d9__outgoing *out, const struct 
 	return err && options->stages->on_error == D9__STAGE_ERROR_KEEP ? D9__OUTGOING_FAILED : D9__OUTGOING_READY;
 }
 
-/* Compress by gzip, if it is not yet. */
+/* Compress by gzip, unless it is compressed. */
 static int pack(struct d9__outgoing *out)
 {
 	int packed = d9__claim_unnamed(&out->claim);

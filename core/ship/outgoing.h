@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outgoing: a claimed segment on its way: what its stages made of it, its key, what is said beside it. */
+/*
+ * Outgoing: a claimed segment on its way to the store: the bytes that its stages made, its key, and
+ * its metadata.
+ */
 
 #pragma once
 
@@ -25,12 +28,12 @@ struct d9__outgoing_options {
 	 * made. */
 	int (*summarise)(const char *path);
 	bool original_keys; /* object_key.h */
-	bool gzip;	/* what goes is packed so */
+	bool gzip;	/* compress with gzip before sending */
 };
 
 enum d9__outgoing_end {
 	D9__OUTGOING_READY,
-	D9__OUTGOING_TAKEN,   /* another process has it, or it is gone */
+	D9__OUTGOING_TAKEN,   /* another process has it, or it was removed */
 	D9__OUTGOING_DROPPED, /* by a stage, and removed */
 	D9__OUTGOING_EMPTY,   /* of no bytes: there is nothing to store */
 	D9__OUTGOING_FAILED,  /* and a line has told why */
@@ -57,13 +60,14 @@ struct d9__outgoing {
 };
 
 /*
- * Claim |segment| of |process| and make it ready.  |tell| gets what went wrong, in one line.  Release it after READY alone.
+ * Claim |segment| of |process| and make it ready.  |tell| gets a failure in one line.  Release it
+ * after READY alone.
  */
 enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d9__outgoing_options *options,
 					const struct d9__ship_process *process, const struct d9__ship_segment *segment,
 					void (*tell)(void *context, const char *path, const char *what), void *context);
 
-/* Its bytes are no longer needed: what has no name any more gives its room back. */
+/* Close the files: the bytes are no longer needed, and unnamed files give their space back. */
 void d9__outgoing_let_go(struct d9__outgoing *out);
 
 void d9__outgoing_release(struct d9__outgoing *out);

@@ -6,6 +6,8 @@
 #include <json-c/json.h>
 #include <stddef.h>
 
-/* {"keys":[[KEY,SIZE,MODIFIED]...],"prefixes":[...],"more":TEXT}, owned; NULL: it is no such page, has
- * a key that no store could have, or out of memory. */
+/*
+ * Return {"keys":[[KEY,SIZE,MODIFIED]...],"prefixes":[...],"more":TEXT}, owned.  NULL: the text is
+ * not a page, has a key that no store could have, or out of memory.
+ */
 struct json_object *d9__page_parse(const char *text, size_t len);

@@ -27,7 +27,7 @@ static size_t place(const struct d9__ranges *ranges, uint64_t number)
 	return from;
 }
 
-/* Put |range| in the place of |n| others from |at| on. */
+/* Replace |n| ranges from |at| on by |range|. */
 static int replace(struct d9__ranges *ranges, size_t at, size_t n, struct d9__range range)
 {
 	if (!n && ranges->n == ranges->capacity) {

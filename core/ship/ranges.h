@@ -21,10 +21,10 @@ struct d9__ranges {
 int d9__ranges_add(struct d9__ranges *ranges, uint64_t first, uint64_t last);
 int d9__ranges_remove(struct d9__ranges *ranges, uint64_t first, uint64_t last);
 
-/* Take out all that |others| has.  0 or -ENOMEM. */
+/* Remove the numbers of |others|.  0 or -ENOMEM. */
 int d9__ranges_take(struct d9__ranges *ranges, const struct d9__ranges *others);
 
-/* Put in what |text| says, up to where it says something else.  0 or -ENOMEM. */
+/* Add the ranges in |text|, up to the first that is not one.  0 or -ENOMEM. */
 int d9__ranges_parse(struct d9__ranges *ranges, const char *text);
 
 bool d9__ranges_has(const struct d9__ranges *ranges, uint64_t number);

@@ -10,7 +10,10 @@
 /* Move the claimed file there; the oldest one makes room, and its gap is written down (shipped.h).  0 or -errno. */
 int d9__refused_take(const struct d9__claim *claim);
 
-/* Move the one back that was taken from |path|: it was not its fault.  1, 0: it is not there, or -errno. */
+/*
+ * Move the refused segment back to |path|, because it was not at fault.  1, 0: it is not there, or
+ * -errno.
+ */
 int d9__refused_return(const char *path);
 
 /* How many are there. */

@@ -22,7 +22,7 @@ struct d9__ring_target {
 
 	/* Its owner's. */
 	bool seen;	 /* in the latest look at all rings */
-	unsigned looked; /* how often a dead one was asked for what it still holds */
+	unsigned looked; /* how often its ring was recovered after its death */
 };
 
 struct d9__ring_targets {

@@ -28,7 +28,7 @@ void d9__secrets_wipe(struct d9__secrets *secrets)
 	OPENSSL_cleanse(secrets, sizeof(*secrets));
 }
 
-/* Goes into a header as it is. */
+/* True if |text| can be put into a header as it is. */
 static bool fits(const char *text, size_t size)
 {
 	size_t len = strlen(text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets: the one block of memory of dial9-store that has credentials.  It is locked, in no core
- * file, and wiped before it is filled again.
+ * Secrets: the one block of memory of dial9-store with credentials.  It is locked, excluded from
+ * core files, and wiped before it is filled again.
  */
 
 #pragma once
@@ -19,7 +19,7 @@ struct d9__secrets {
 	char secret[D9__SECRET_MAX];
 	char token[D9__TOKEN_MAX]; /* "": none */
 	int64_t expires; /* epoch seconds; 0: never */
-	char scratch[D9__SCRATCH_SIZE]; /* what a source said, while it is read */
+	char scratch[D9__SCRATCH_SIZE]; /* a source's answer while it is read */
 };
 
 /* The block, zeroed; NULL: out of memory. */
@@ -32,7 +32,7 @@ void d9__secrets_wipe(struct d9__secrets *secrets);
 bool d9__secrets_set(struct d9__secrets *secrets, const char *id, const char *secret, const char *token,
 		     int64_t expires);
 
-/* Replace what |text| has of them by "***". */
+/* Replace secrets in |text| by "***". */
 void d9__secrets_hide(const struct d9__secrets *secrets, char *text);
 
 void d9__secrets_free(struct d9__secrets *secrets);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segment facts: what the key of a segment is made of, from its beginning; what is known only of all its events its summary tells. */
+/*
+ * Segment facts: the parts of a segment's key, read from its beginning.  Facts of all its events
+ * are in its summary.
+ */
 
 #pragma once
 
@@ -12,13 +15,14 @@
 
 struct d9__segment_facts {
 	enum d9__container_kind kind;
-	uint64_t start_ns; /* since 1970: its first clock anchor, else 0 */
+	uint64_t start_ns; /* of its first clock anchor, since 1970; 0: it has none */
 	char service[D9__FACT_TEXT], host[D9__FACT_TEXT], boot_id[D9__FACT_TEXT];
 	char evicted[D9__FACT_EVICTED]; /* by the recorder, before it: "41-57,60" */
 };
 
 /*
- * Read the segment |fd|, which stays the caller's, up to its first clock anchor and what its recorder says of the process.  0;
- * -EBADMSG: it is no trace; -ENODATA: it is empty; or an error of reading.
+ * Read the segment |fd|, which the caller keeps, up to its first clock anchor and the recorder's
+ * facts about the process.  0; -EBADMSG: it is no trace; -ENODATA: it is empty; or an error of
+ * reading.
  */
 int d9__segment_facts_read(struct d9__segment_facts *facts, int fd);

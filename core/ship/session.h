@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Session: what dial9-store knows of its bucket: address, region, credentials, clock, limits. */
+/* Session: dial9-store's knowledge of its bucket: address, region, credentials, clock, limits. */
 
 #pragma once
 

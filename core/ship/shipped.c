@@ -21,7 +21,10 @@
 
 /* ---- writing ---- */
 
-/* A line that was cut by a crash or a full disk gets an end that no line has, so that ours begins one. */
+/*
+ * End a line that was cut by a crash or a full disk with an ending that no whole line has, so that
+ * the next one begins a line.
+ */
 static int end_line(int fd)
 {
 	struct stat st;

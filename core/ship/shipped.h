@@ -60,8 +60,8 @@ const char *d9__shipped_key(const struct d9__shipped *shipped, uint64_t index);
 int d9__shipped_missing(const struct d9__shipped *shipped, const char *text, struct d9__ranges *missing);
 
 /*
- * Write down in the directory |dir| what of the ranges |evicted| is neither stored nor written down; the segment that says so
- * is of |epoch_s|.  0, -ENOMEM, or as d9__shipped_append().
+ * Note in the directory |dir| the part of the ranges |evicted| that is neither stored nor noted
+ * yet; the segment that tells them is of |epoch_s|.  0, -ENOMEM, or as d9__shipped_append().
  */
 int d9__shipped_gap(int dir, const char *evicted, uint64_t epoch_s);
 

@@ -49,7 +49,7 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* After a signal to end, what runs has a while. */
+/* True if the time is over.  After a signal to end, running transfers get a while. */
 static bool is_over(struct d9__shipper *shipper)
 {
 	uint64_t last_ns = now_ns(CLOCK_MONOTONIC) + STOP_NS;
@@ -131,8 +131,8 @@ static int write_down(const struct d9__shipper *shipper, const struct d9__outgoi
 }
 
 /*
- * It is in the store: write that down, and only then remove it.  Where there is no room to write, the segment gives way: else
- * nothing would ever make room.
+ * The segment is stored: note it in the list, and only then remove it.  If the disk is full, remove
+ * it first, because nothing else would make room for the line.
  */
 static void settle(struct d9__shipper *shipper, struct d9__outgoing *out)
 {
@@ -196,7 +196,7 @@ static enum state finish_refused(struct d9__shipper *shipper, const struct d9__o
 	return FINISHED;
 }
 
-/* The object of |out| whose turn it is: its tables, then the segment. */
+/* Send the next object of |out|: its tables, then the segment. */
 static int put(struct d9__bucket *bucket, const struct d9__outgoing *out, uint64_t token)
 {
 	const struct d9__table_object *table = out->next < out->tables.n ? &out->tables.items[out->next] : NULL;
@@ -392,7 +392,10 @@ static int run_items(struct batch *batch)
 	return err;
 }
 
-/* Of each process its next one, and again, those of dumps or the others. */
+/*
+ * Take the next segment of each process in turn, until all are taken: those of dumps, or the
+ * others.
+ */
 static size_t take_turns(const struct d9__ship_tree *tree, bool dumps, struct item *items)
 {
 	size_t n = 0, most = 0;
@@ -431,7 +434,10 @@ static int run_batch(struct d9__shipper *shipper, const struct d9__ship_tree *tr
 
 /* ---- what is told of them ---- */
 
-/* The answer to |token|, waited for until it is over; NULL: none.  Another is one to what was given up before. */
+/*
+ * Wait for the answer to |token| until the time is over; NULL: none came.  Other answers are to
+ * requests that were given up.
+ */
 static const struct d9__bucket_answer *await_text(struct d9__shipper *shipper, uint64_t token)
 {
 	const struct d9__bucket_answer *answer;
@@ -452,7 +458,7 @@ static void refuse_text(struct d9__shipper *shipper, const char *path, const str
 	shipper->tell(shipper->context, path, what);
 }
 
-/* One time.  1: it is in the store, 0: not now, -EAGAIN: it may be asked again. */
+/* Try once.  1: it is stored, 0: not now, -EAGAIN: ask again. */
 static int try_text(struct d9__shipper *shipper, const char *path, const struct d9__bucket_put *put, const char *text)
 {
 	uint64_t token = D9__SHIPPER_PARALLEL_MAX + shipper->texts++;
@@ -479,8 +485,9 @@ static int try_text(struct d9__shipper *shipper, const char *path, const struct 
 }
 
 /*
- * Whether the object |text|, about |path|, is in the store.  One that is asked for a time is asked until there is an answer
- * that counts, as for segments.  A service tries once a look: what does not succeed keeps no segment waiting.
+ * Store the object |text|, about |path|; true if it is stored.  With |give_up| set, ask until an
+ * answer counts, as for segments.  A service tries once a look, so that a failure does not delay
+ * segments.
  */
 static bool put_text(struct d9__shipper *shipper, const char *path, const char *key, const char *text)
 {

@@ -23,11 +23,11 @@
 
 struct d9__shipper {
 	struct d9__outgoing_options what;
-	struct d9__bucket *bucket; /* NULL with |what.dry_run| */
+	struct d9__bucket *bucket; /* NULL for |what.dry_run| */
 	unsigned parallel;
 	unsigned give_up;     /* failures in a row after which a store is left alone; 0: never */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-	const volatile sig_atomic_t *stop; /* becomes true: nothing new is begun, what runs has 30 s; may be NULL */
+	const volatile sig_atomic_t *stop; /* true: begin nothing new; running transfers get 30 s */
 	/* One line about |path|, or about the store (NULL). */
 	void (*tell)(void *context, const char *path, const char *what);
 	/* An object is there, or would be. */
@@ -44,7 +44,7 @@ struct d9__shipper {
 	bool over;		/* no more is begun: the store, the deadline */
 	char told[256];		/* of the store, the latest */
 	char refused_code[64];	/* of the latest refusal, with no success since */
-	char refused_path[PATH_MAX]; /* and what was refused so, which is in refused/ */
+	char refused_path[PATH_MAX]; /* the segment that was refused then, now in refused/ */
 	uint64_t texts;		/* how many were asked for */
 };
 

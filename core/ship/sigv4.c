@@ -174,7 +174,7 @@ static void signing_key(const struct d9__sigv4 *request, const char *day, unsign
 	chain(key, "aws4_request");
 }
 
-/* The signature of |request|, whose headers are in order; false: out of memory. */
+/* Compute the signature of |request|, whose headers are sorted; false: out of memory. */
 static bool sign(const struct d9__sigv4 *request, const struct d9__sigv4_pair *headers, struct hex *signature)
 {
 	unsigned char key[HASH_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signature version 4 of requests to an object store.  It works on plain text and escapes what it
- * signs itself, so what is sent and what was signed cannot differ: send d9__sigv4_target().
+ * Signature version 4 of requests to an object store.  It takes plain text and escapes it itself,
+ * so that the sent and the signed text cannot differ: send d9__sigv4_target().
  */
 
 #pragma once

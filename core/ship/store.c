@@ -41,7 +41,7 @@ struct d9__bucket {
 	size_t n_outstanding;
 	size_t n_lost; /* the first of them: their child has ended */
 
-	/* The last answer, and what it borrows from; owned. */
+	/* The latest answer, and the memory that it borrows from; owned. */
 	struct d9__bucket_answer answer;
 	struct json_object *said, *page;
 	struct d9__bucket_key *keys;
@@ -82,7 +82,7 @@ static struct json_object *options_message(const struct d9__bucket_options *opti
 	return message;
 }
 
-/* How the child ended, for people; it is reaped. */
+/* Reap the child and describe how it ended. */
 static void reap(struct d9__bucket *bucket)
 {
 	int status = 0;
@@ -291,7 +291,7 @@ static bool is_key(const char *key)
 	return len > 0 && len <= D9__BUCKET_KEY_MAX && key[0] != '/';
 }
 
-/* Names and values as stores take them; what is longer than all may be is refused here. */
+/* Add names and values of metadata; refuse them if they are longer than stores allow. */
 static bool add_meta(struct json_object *message, const struct d9__bucket_put *put)
 {
 	struct json_object *meta = json_object_new_object();

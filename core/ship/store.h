@@ -62,7 +62,7 @@ struct d9__bucket_options {
 	unsigned parallel;    /* transfers at once; 0: 2 */
 	unsigned stall;       /* seconds without progress that end a transfer; 0: 30 */
 	bool path_style;      /* bucket in the path; so anyhow with an endpoint, and for names with dots */
-	bool allow_http;      /* plain http to others than loopback */
+	bool allow_http;      /* plain http to hosts other than loopback */
 	bool md5;             /* send Content-MD5 */
 };
 
@@ -71,7 +71,7 @@ enum d9__bucket_class {
 	D9__BUCKET_DONE,     /* stored, confirmed by ETag or checksum; fetched whole; listed */
 	D9__BUCKET_THERE,    /* 412: only_new was asked for, and the object is there */
 	D9__BUCKET_RETRY,    /* 5xx, 429, 408, connection, time limit, cut answer, child ended */
-	D9__BUCKET_UNUSABLE, /* the store: credentials, policy, no such bucket, certificate */
+	D9__BUCKET_UNUSABLE, /* the store as a whole: credentials, policy, no such bucket, certificate */
 	D9__BUCKET_REFUSED,  /* this object alone: other 4xx */
 	D9__BUCKET_ABSENT,   /* get, head: 404 NoSuchKey */
 };
@@ -112,8 +112,8 @@ struct d9__bucket_answer {
 	unsigned retry_after; /* seconds, at most 300; 0: not said */
 	uint64_t bytes;       /* sent, fetched, or the object's size (head) */
 	int64_t modified;     /* head: epoch seconds; 0: unknown */
-	const char *code;     /* of S3 ("NoSuchBucket"), or ours ("Timeout", "NoCredentials"); never NULL */
-	const char *message;  /* what happened, in one line, printable, at most 200 bytes of a store's; never NULL */
+	const char *code;     /* S3's ("NoSuchBucket"), or ours ("Timeout"); never NULL */
+	const char *message;  /* one printable line, at most 200 bytes of it a store's; never NULL */
 	const char *request;  /* the store's request id; never NULL */
 	const char *etag;     /* without quotes; never NULL */
 	const char *note;     /* to be told once: a header was left out; "" otherwise */

@@ -3,5 +3,5 @@
 
 #pragma once
 
-/* The path, owned; NULL: it is nowhere. */
+/* Return the path of dial9-store, owned; NULL: it is not installed. */
 char *d9__store_program(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of a body: SHA-256 for the signature, MD5 for what stores call an ETag, in one pass. */
+/* Checksums of a body: SHA-256 for the signature, MD5 for the ETag of stores, in one pass. */
 #include "config.h"
 
 #include <errno.h>

@@ -123,7 +123,7 @@ static int add_durations(struct json_object *to, struct json_object *from)
 	return set(to, "durations", err ? (json_object_put(sum), NULL) : sum);
 }
 
-/* The longest call is told with its place; |fresh|: |to| has none yet. */
+/* Take the longest call with its place; |fresh|: |to| has none yet. */
 static int add_called(struct json_object *to, struct json_object *from, bool fresh, const char *key)
 {
 	static const char *const of_longest[] = { "longest_ns", "at_ns", "worker" };
@@ -379,7 +379,10 @@ static int add_bins(struct json_object *sum, struct json_object *part)
 	return set(sum, "bins", err ? (json_object_put(list), NULL) : list);
 }
 
-/* From the earliest event, whose time of day is told, to the latest. */
+/*
+ * Extend the sum's times to those of |part|: from the earliest event with a time of day to the
+ * latest.
+ */
 static int add_times(struct json_object *sum, struct json_object *part)
 {
 	uint64_t first = number(part, "first_ns"), last = number(part, "last_ns");

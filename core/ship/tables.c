@@ -50,7 +50,7 @@ static int take_file(const char *path, off_t size)
 	return 0;
 }
 
-/* Each file goes as soon as it is open, each folder after what is in it. */
+/* Remove each file as soon as it is open, and each folder behind its contents. */
 static int take_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
 	(void)at;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables: a segment as rows for the engines that people have (core/doc/FLEET.md), stored beside it: one file a table, under
- * PREFIX/parquet/v1/incoming/.  A process of its own makes them, as it reads what anybody could have written.
+ * Tables: a segment as rows for query engines (core/doc/FLEET.md), stored beside it: one file a
+ * table, under PREFIX/parquet/v1/incoming/. A process of its own makes them, because a segment is
+ * not to be trusted.
  */
 
 #pragma once

@@ -18,7 +18,7 @@ bool d9__told_news(struct d9__told_lines *told, const char *line)
 
 	if (tfind(line, &told->now, by_text))
 		return false;
-	/* Without memory it is told once more. */
+	/* Out of memory: the line will be told once more. */
 	copy = strdup(line);
 	if (copy && !tsearch(copy, &told->now, by_text))
 		free(copy);

@@ -9,10 +9,10 @@ struct d9__told_lines {
 	void *before, *now; /* trees of lines, owned */
 };
 
-/* Whether |line| is news; from now on it is none. */
+/* True if |line| is news; remembers it. */
 bool d9__told_news(struct d9__told_lines *told, const char *line);
 
-/* A look at everything is over: what it did not tell is news again. */
+/* Forget the lines that were not told again in a whole look, so that they are news next time. */
 void d9__told_looked(struct d9__told_lines *told);
 
 void d9__told_release(struct d9__told_lines *told);

@@ -104,7 +104,7 @@ static size_t take_answer(char *bytes, size_t one, size_t n, void *context)
 	return taken ? n : 0;
 }
 
-/* |value| without quotes and without what no terminal should get. */
+/* Copy |value| without quotes and unprintable bytes. */
 static void put_text(char *out, size_t size, const char *value)
 {
 	size_t n = 0;

@@ -26,7 +26,7 @@ struct d9__ask {
 	const char *data; /* NULL: none */
 	uint64_t body_first, body_size;
 
-	int sink_fd;       /* what an answer of 2xx goes to; -1: memory */
+	int sink_fd;       /* for the body of a 2xx answer; -1: memory */
 	uint64_t sink_max; /* more is a flood */
 };
 
@@ -43,7 +43,7 @@ struct d9__transfer {
 	uint64_t sink_max, sink_done;
 	char *text; /* owned, terminated: answer, or error document */
 	size_t text_len;
-	bool head_whole; /* else the answer ended within its head */
+	bool head_whole; /* false: the answer ended within its head */
 	bool flood;
 	int local_error; /* errno of a descriptor */
 

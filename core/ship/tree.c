@@ -52,7 +52,7 @@ static int add_segment(struct d9__ship_process *process, const char *dir, const 
 	return segments[process->n_segments++].path ? 0 : -ENOMEM;
 }
 
-/* A dump whose window is open is for another time. */
+/* Add a dump, unless its window is still open. */
 static int add_dump(struct d9__ship_tree *tree, struct d9__ship_process *process, const char *name)
 {
 	struct d9__kept_dump *dumps = reallocarray(process->dumps, process->n_dumps + 1, sizeof(*dumps));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tree: what there is to ship below directories, by the process that wrote it: sealed segments and closed dumps. */
+/*
+ * Tree: the files to ship below directories, by the process that wrote them: sealed segments and
+ * closed dumps.
+ */
 
 #pragma once
 
@@ -31,13 +34,13 @@ struct d9__ship_tree {
 	struct d9__ship_process *processes;
 	size_t n;
 	size_t n_refused; /* directories that are not to be entered */
-	void (*tell)(void *context, const char *path, const char *what); /* what is wrong; may be NULL */
+	void (*tell)(void *context, const char *path, const char *what); /* tells a fault of |path|; may be NULL */
 	void *context;
 };
 
 /*
- * Add what is below |path|: the directory of a process, a trace directory, or one that holds such; or a segment.  0, -ENOMEM,
- * or an error of opendir(3).
+ * Add the files below |path|: a process's directory, a trace directory, or one of trace
+ * directories; or a segment.  0, -ENOMEM, or an error of opendir(3).
  */
 int d9__ship_tree_add(struct d9__ship_tree *tree, const char *path);
 

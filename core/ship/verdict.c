@@ -67,7 +67,7 @@ static struct d9__verdict of_404(const struct d9__outcome *outcome)
 	return says(D9__BUCKET_UNUSABLE);
 }
 
-/* Of an answer that is neither success nor anything that was put right. */
+/* Decide about an answer that is neither a success nor can be corrected. */
 static struct d9__verdict of_status(const struct d9__outcome *outcome)
 {
 	switch (outcome->status) {

@@ -56,7 +56,7 @@ static bool matters(const struct inotify_event *event)
 	return event->mask & IN_MOVED_TO && (what == D9__ARTEFACT_SEGMENT || what == D9__ARTEFACT_MANIFEST);
 }
 
-/* Take what has been told; whether some of it matters. */
+/* Read the notices; true if one of them matters. */
 static bool take(int fd)
 {
 	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));

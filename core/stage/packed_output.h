@@ -31,8 +31,8 @@ uint8_t *d9__packed_output_reserve(struct d9__packed_output *out, size_t len);
 void d9__packed_output_event(struct d9__packed_output *out, uint64_t time_ns);
 
 /*
- * Between two frames: pack and write what is enough for that.  |batch_begins|: here a zstd frame
- * may end.  0, -ENOMEM, -EIO, or an error of write(2).
+ * Between two frames, pack and write the bytes if they are enough.  |batch_begins|: a zstd frame
+ * may end here.  0, -ENOMEM, -EIO, or an error of write(2).
  */
 int d9__packed_output_settle(struct d9__packed_output *out, bool batch_begins);
 

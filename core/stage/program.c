@@ -20,7 +20,7 @@
 
 #define MS	 UINT64_C(1000000)
 #define TICK_MS	 10
-#define GRACE_NS (1000 * MS) /* for who still writes when the program has ended */
+#define GRACE_NS (1000 * MS) /* for processes that still write when the program has ended */
 
 static volatile pid_t running;
 
@@ -59,7 +59,10 @@ static void be_default(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Its own data, not what it reserves: runtimes reserve gigabytes that they never touch. */
+/*
+ * Limit the data segment, not the address space, because runtimes reserve gigabytes that they never
+ * touch.
+ */
 static void limit_memory(uint64_t bytes)
 {
 	struct rlimit limit = { bytes, bytes };
@@ -205,7 +208,10 @@ static void take(struct pump *pump)
 		close_end(&pump->out);
 }
 
-/* The beginning is kept, and all is read, because who says much shall not wait for us. */
+/*
+ * Keep the beginning of standard error and read the rest, so that a program that writes much does
+ * not block.
+ */
 static void listen_to(struct pump *pump)
 {
 	struct d9__program_end *end = pump->end;
@@ -253,7 +259,7 @@ static bool is_refused(const struct pump *pump)
 	return pump->end->too_much || pump->end->write_err;
 }
 
-/* Until it has ended and everybody else that writes, or no longer. */
+/* Run until the program has ended and its pipes are closed, but no longer than it may. */
 static void run(struct pump *pump)
 {
 	uint64_t until_ns = now_ns() + pump->program->timeout_ns;

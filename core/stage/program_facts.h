@@ -4,7 +4,7 @@
 #pragma once
 
 /*
- * "DIAL9_SEGMENT={...}" for the segment |fd|, which lies at |path|, in new memory: when it begins,
- * its number, what its metadata says as far as that fits into an environment.  NULL: out of memory.
+ * Return "DIAL9_SEGMENT={...}" for the segment |fd| at |path|, in new memory: its time, its number,
+ * and its metadata as far as they fit into an environment.  NULL: out of memory.
  */
 char *d9__program_facts(int fd, const char *path);

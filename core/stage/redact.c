@@ -20,12 +20,12 @@
 
 /* One pool of the batch that is written. */
 struct pool {
-	struct d9__table ids; /* by what is done with it, and its number in the batch that is read: the number here + 1 */
+	struct d9__table ids; /* by the action and the id in the batch being read: its new number + 1 */
 	uint32_t n;	      /* numbers given */
 	uint32_t empty;	      /* the number + 1 of the empty text or stack; 0: it has none */
 };
 
-/* An event on its way: what it refers to is put before it. */
+/* An event being written.  Pool entries that it refers to are written before it. */
 struct event {
 	uint8_t *bytes;
 	size_t len, capacity;
@@ -38,9 +38,9 @@ struct redact {
 	struct d9__table plans; /* by number of a schema */
 	struct pool strings, stacks;
 	struct event event;
-	uint64_t base_ns; /* as readers of what was written have it */
+	uint64_t base_ns; /* the time base as readers of the output have it */
 	bool skipping;	  /* a value that is not to be written */
-	uint8_t how;	  /* enum d9__redact_field: what stands for the value at hand, D9__REDACT_LEAVE: itself */
+	uint8_t how;	  /* enum d9__redact_field: the replacement of this value */
 };
 
 /* ---- pools ---- */
@@ -102,7 +102,7 @@ static int put_stack(struct redact *redact, const struct d9__pool_entry *entry, 
 	return 0;
 }
 
-/* The number of |entry| in what is written; NULL stands for the empty one. */
+/* Put the number of |entry| in the output into |*id|; NULL stands for the empty entry. */
 static int renumber(struct redact *redact, bool is_stack, const struct d9__pool_entry *entry,
 		    uint32_t *id)
 {
@@ -249,7 +249,7 @@ static int copy_tagged(struct redact *redact, struct d9__cursor *in, unsigned de
 	return put(redact, &type, 1) ? -ENOMEM : copy_value(redact, in, type, depth + 1);
 }
 
-/* Lists, and maps, whose entries are two values. */
+/* Copy the items of a list, or of a map, which has two values an item. */
 static int copy_items(struct redact *redact, struct d9__cursor *in, unsigned each, unsigned depth)
 {
 	uint32_t n;
@@ -357,7 +357,7 @@ static int copy_pair(struct redact *redact, const struct d9__cursor *key, struct
 	return copy_bytes(redact, &pair, (uint64_t)(in->p - key->p));
 }
 
-/* A map of texts without the pairs whose keys rules name. */
+/* Copy a map of texts without the pairs whose keys the rules name. */
 static int copy_kept_pairs(struct redact *redact, struct d9__cursor *in,
 			   const struct d9_schema *schema, uint32_t field)
 {
@@ -384,7 +384,7 @@ static int copy_kept_pairs(struct redact *redact, struct d9__cursor *in,
 	return err;
 }
 
-/* A map of texts, by what scrub makes of each pair. */
+/* Copy a map of texts with scrub's replacement of each pair. */
 static int copy_scrubbed_pairs(struct redact *redact, struct d9__cursor *in)
 {
 	size_t at = redact->event.len;
@@ -522,7 +522,9 @@ static int take_event(struct redact *redact, const struct d9__frame *frame)
 	return err;
 }
 
-/* Its head is left out like the events are: a type's name can be what must not leave. */
+/*
+ * Write a schema unless its events are dropped: then its name, too, may be one that must not leave.
+ */
 static int take_schema(struct redact *redact, const struct d9__frame *frame,
 		       const struct d9_schema *schema, uint16_t type)
 {
@@ -624,7 +626,7 @@ static int learn(struct d9__scrub *scrub, int from)
 	while (!err && (err = d9__frames_next(&in, &frame)) == 1)
 		err = frame.kind == D9__FRAME_EVENT ? d9__scrub_learn(scrub, &frame) : 0;
 	d9__frames_release(&in);
-	/* Damage is told by who writes. */
+	/* Leave damage to the pass that writes, which tells it. */
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -30,7 +30,7 @@
 struct module {
 	uint64_t base, start, size; /* as recorded */
 	char *name;		    /* of its file */
-	uint64_t to;		    /* what stands for |base| and |start| */
+	uint64_t to;		    /* the replacement of |base| and |start| */
 	uint64_t n;		    /* addresses in it */
 };
 
@@ -50,9 +50,9 @@ struct d9__scrub {
 
 	/* Of the event at hand. */
 	const struct module *module; /* that it tells of */
-	bool is_place;		     /* it tells which text stands for a place */
+	bool is_place;		     /* the text names a place */
 
-	char *text; /* what was answered last */
+	char *text; /* the latest answer */
 	uint8_t *frame;
 };
 
@@ -262,7 +262,7 @@ static int add_module(struct d9__scrub *scrub, const struct module *module, cons
 	return 0;
 }
 
-/* The one whose file is called so, and that |offset| lies in. */
+/* Return the module whose file has that name and that |offset| lies in. */
 static const struct module *module_of(const struct d9__scrub *scrub, const char *name, size_t len, uint64_t offset)
 {
 	for (size_t i = scrub->n_modules; i--;) {
@@ -277,7 +277,7 @@ static const struct module *module_of(const struct d9__scrub *scrub, const char 
 
 /* ---- the event at hand ---- */
 
-/* Pass a field that takes no decoder to; false: it is another. */
+/* Read a field that needs no decoder; false: it is of another type. */
 static bool pass(struct d9__cursor *in, const struct d9__field_definition *field, uint64_t *number, const uint8_t **text,
 		 uint32_t *len)
 {
@@ -299,7 +299,10 @@ static bool pass(struct d9__cursor *in, const struct d9__field_definition *field
 	}
 }
 
-/* The module that |frame| tells of, with its |*path|, for free(3); false: it is told in another way than recorders do. */
+/*
+ * Read the module in |frame|, with its |*path|, for free(3); false: a recorder writes it in another
+ * way.
+ */
 static bool read_module(const struct d9__frame *frame, struct module *out, char **path)
 {
 	const struct d9_schema *schema = frame->schema;
@@ -496,7 +499,7 @@ static bool is_mere_place(const char *text, size_t len)
 	return (plus || (len > 2 && !memcmp(text, "0x", 2))) && is_hex(text + skip, len - skip);
 }
 
-/* Up to where a path stands behind it. */
+/* Keep a function's name up to a path behind it; a place or an unknown function gets a stand-in. */
 static int function(struct d9__scrub *scrub, const char *text, size_t len)
 {
 	if (len && text[0] == '[')
@@ -541,7 +544,10 @@ static int path_of_module(struct d9__scrub *scrub, const char *text, size_t len)
 	return name_module(scrub, text + skip, len - skip);
 }
 
-/* Ours are called so in every program; and a loop that has no other name is "main". */
+/*
+ * True for a name that dial9 gives to its own threads, and for "main", which a loop without a name
+ * has.
+ */
 static bool is_ours(const char *prefix, const char *text, size_t len)
 {
 	if (!strcmp(prefix, "thread"))
@@ -622,7 +628,10 @@ static bool leaves(const char *key)
 	return begins(key, "segment.") || begins(key, "source.") || is_one_of(key, all, sizeof(all) / sizeof(all[0]));
 }
 
-/* Of "off: /proc/self/task: permission denied" what is behind the colon may name anything. */
+/*
+ * Return how much of a value is kept: up to a colon, because an error text behind it may name
+ * anything, as in "off: /proc/self/task: permission denied".
+ */
 static size_t kept_of(const char *key, const char *value, size_t len)
 {
 	const char *colon = memchr(value, ':', len);

@@ -16,7 +16,7 @@
 #include "format/decoder.h"
 #include "stage/redact_rules.h"
 
-/* Texts that leave as they are, by what they are. */
+/* The texts that are kept, by their kind. */
 enum d9__scrub_kept {
 	D9__SCRUB_FUNCTIONS,
 	D9__SCRUB_LIBRARIES, /* of the system */
@@ -38,7 +38,7 @@ void d9__scrub_begin(struct d9__scrub *scrub, const char *path);
 /* Take a module that |frame|, an event, tells of, before anything of its segment is written.  0 or -ENOMEM. */
 int d9__scrub_learn(struct d9__scrub *scrub, const struct d9__frame *frame);
 
-/* |event| is to be written; false: it is not. */
+/* True if |event| is to be written. */
 bool d9__scrub_event(struct d9__scrub *scrub, const struct d9__frame *event);
 
 /* Get the replacement of |text| in a field whose plan is |how|.  |*out| is valid until the next call.  0 or -ENOMEM. */
@@ -47,13 +47,13 @@ int d9__scrub_text(struct d9__scrub *scrub, uint8_t how, const char *text, size_
 /* Get the replacement of the number or address |value| there.  Returns 0 or -ENOMEM. */
 int d9__scrub_number(struct d9__scrub *scrub, uint8_t how, uint64_t value, uint64_t *out);
 
-/* The key and the value that stand for a pair of metadata, for free(3).  1; 0: it is left out; -ENOMEM. */
+/* Get the replacement of a pair of metadata, for free(3).  1; 0: it is left out; -ENOMEM. */
 int d9__scrub_pair(struct d9__scrub *scrub, const char *key, size_t key_len, const char *value, size_t value_len,
 		   char **out_key, char **out_value);
 
 /*
- * The definition of |schema|, or the annotations that it has, as frames for readers of what is written.  Owned by |scrub| until
- * the next call; |*len| is 0 where there is nothing to write.  0 or -ENOMEM.
+ * Get the definition of |schema|, or its annotations, as frames of the output.  Owned by |scrub|
+ * until the next call; |*len| is 0 if there is nothing to write.  0 or -ENOMEM.
  */
 int d9__scrub_definition(struct d9__scrub *scrub, const struct d9_schema *schema, uint16_t type_id, const uint8_t **out,
 			 size_t *len);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scrub plan: what scrub (scrub.h) makes of each field, by the event's kind, the field's name, its type and annotations. */
+/*
+ * Scrub plan: scrub's treatment of each field, by the event's kind, the field's name, its type and
+ * annotations.
+ */
 
 #pragma once
 
@@ -11,7 +14,7 @@
 /* Return the treatment of |schema|'s events, for free(3); NULL: out of memory. */
 struct d9__redact_plan *d9__scrub_plan(const struct d9_schema *schema);
 
-/* Whether readers know what |annotation| says. */
+/* True if readers understand |annotation|. */
 bool d9__scrub_is_vocabulary(const struct d9__annotation_definition *annotation);
 
 /* Whether field |i| is one of the recorder's or of readers', so that its name tells nothing of the program. */

@@ -32,7 +32,7 @@ struct way {
 	const struct d9__claim *claim;
 	enum d9__container_kind kind;
 	bool last;
-	int at; /* the segment as it is now: the claim's descriptor, or a replacement */
+	int at; /* the segment so far: the claim's descriptor, or a replacement */
 	char why[512];
 };
 
@@ -155,7 +155,10 @@ void d9__stages_release(struct d9__stages *stages)
 
 /* ---- what a replacement has to be ---- */
 
-/* Read it to its end.  0 with the number of its events; else |why| tells what it is instead. */
+/*
+ * Read the segment to its end.  0 with the number of its events; else |why| tells what is wrong
+ * with it.
+ */
 static int look(int fd, uint64_t *events, enum d9__container_kind *kind, char *why, size_t why_size)
 {
 	struct d9__frames_in in;
@@ -253,7 +256,7 @@ static double seconds(uint64_t ns)
 	return (double)ns / (double)SECOND_NS;
 }
 
-/* How it ended, in |way->why|, with what it said. */
+/* Write into |way->why| how the program ended, with its output. */
 static enum step judge_end(struct way *way, const struct d9__program *program,
 			   const struct d9__program_end *end)
 {
@@ -307,7 +310,7 @@ static enum step run_program(struct way *way, const struct d9__stage *stage,
 	return step;
 }
 
-/* At its own path symbolize finds what lies beside it. */
+/* Run symbolize on the segment's own path, because it looks for files beside it. */
 static enum step symbolize(struct way *way, const struct d9__stage *stage, int to)
 {
 	char unnamed[64];
@@ -420,8 +423,7 @@ static enum d9__stages_end fail(struct way *way, size_t i)
 	}
 }
 
-/* No stage is asked about a segment that is not whole, and what cannot be redacted does not leave.
- */
+/* Refuse a damaged segment without running a stage.  It does not leave if it should be redacted. */
 static enum d9__stages_end refuse(struct way *way)
 {
 	if (!d9__claim_holds(way->claim))

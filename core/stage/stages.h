@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stages: what is done to a sealed segment, one after the other, before it is kept or sent: symbols
- *written into it, what must not leave taken out of it, or what a program of one's own makes of it.
- *The segment itself is not touched: a replacement has no name until the caller gives it one, and is
- *a trace that decodes as a whole.
- *
- *	d9__stages_add(&stages, "redact:*.path", why, sizeof(why));
- *	d9__claim_open(&claim, path);
- *	if (d9__stages_run(&stages, &claim, false, &fd) == D9__STAGES_REPLACED)
- *		d9__claim_replace(&claim, fd);
+ * Stages: the treatment of a sealed segment before it is kept or sent, one after the other: write
+ * symbols into it, redact it, or run a program on it.  The segment itself is not changed: a
+ * replacement has no name until the caller gives it one, and is a trace that decodes as a whole.
  */
 
 #pragma once
@@ -36,8 +30,8 @@ enum d9__stage_error {
 enum d9__stages_end {
 	D9__STAGES_SAME,     /* there is nothing to change */
 	D9__STAGES_REPLACED, /* by a descriptor */
-	D9__STAGES_DROPPED,  /* it is to be removed */
-	D9__STAGES_KEPT,     /* it is to be left as it is, and not to be sent */
+	D9__STAGES_DROPPED,  /* remove it */
+	D9__STAGES_KEPT,     /* leave it, and do not send it */
 	D9__STAGES_AGAIN,    /* a program asks for another time */
 	D9__STAGES_GONE,     /* it was removed meanwhile */
 };
@@ -53,10 +47,10 @@ struct d9__stage {
 struct d9__stages {
 	struct d9__stage items[D9__STAGES_MAX];
 	size_t n;
-	bool tables; /* "parquet" is among them: the shipper makes it, of what the others leave */
+	bool tables; /* "parquet" is among them: the shipper makes the tables from the others' output */
 	enum d9__stage_error on_error;
 	uint64_t timeout_ns;
-	uint64_t limit_bytes; /* of a program's memory, and of what it writes; 0: none */
+	uint64_t limit_bytes; /* of a program's memory, and of its output; 0: no limit */
 	/* Writes |path| with symbols to standard output, in a process of its own; an exit status.
 	 */
 	int (*symbolize)(const char *path);

@@ -12,7 +12,10 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Copy the word at |*from| to |to|, with its end.  What is behind it, and |*from| behind that; NULL: |*fault| tells. */
+/*
+ * Copy the word at |*from| to |to|, terminated, and move |*from| behind it.  Returns the end in
+ * |to|; NULL: |*fault| tells why.
+ */
 static char *copy_word(const char **from, char *to, const char **fault)
 {
 	const char *c = *from;

@@ -14,7 +14,7 @@
 
 #define D9__OPTS_MAX 32
 
-/* Columns of a terminal, and those before what is said of an option. */
+/* The width of the help, and the column of an option's description. */
 #define HELP_WIDTH  80
 #define HELP_INDENT 27
 

@@ -87,7 +87,10 @@ static int make_field(const struct d9__event_lines *lines, const struct d9_schem
 	field->text = spell(" ", name, "=", &field->text_len);
 	field->unit = d9_schema_annotation(schema, i, "unit");
 	field->is_address = is_address_field(name);
-	/* Samples begin with what was being executed; who allocates has made a call. */
+	/*
+	 * Sampled stacks begin with the instruction being executed; an allocation's begins with the
+	 * address behind its call.
+	 */
 	field->is_return = !strcmp(name, "spawn_addr") || !strcmp(d9_schema_name(schema), "AllocEvent");
 	field->is_reason = !strcmp(name, "reason") && !strcmp(d9_schema_name(schema), "WakeEventEvent");
 	field->is_spawn_loc = !strcmp(name, "spawn_loc") || !strcmp(name, "span_name");

@@ -15,7 +15,7 @@ struct d9__progress {
 
 void d9__progress_init(struct d9__progress *progress);
 
-/* Draw |done| of |total| if it is time to; 0 of 0 draws no number. */
+/* Draw |done| of |total| if it is time to; with 0 of 0, draw no number. */
 void d9__progress_draw(struct d9__progress *progress, uint64_t done, uint64_t total);
 
 /* Whether it may be time to draw: true for one call in 8192, never without a terminal. */
@@ -24,5 +24,5 @@ static inline bool d9__progress_due(struct d9__progress *progress)
 	return progress->on && !(++progress->ticks & 8191);
 }
 
-/* Remove the line; call before anything else is printed. */
+/* Remove the line; call this before printing anything else. */
 void d9__progress_clear(struct d9__progress *progress);

@@ -59,7 +59,7 @@ static bool is_system(const struct d9__symbol *symbol)
 	       (symbol->function && d9__function_is_cxx(symbol->function));
 }
 
-/* The innermost function at an address that the program itself has written, else the innermost. */
+/* Return the innermost function at an address that is the program's own, else the innermost. */
 static const struct d9__symbol *own_function(const struct d9__frames *frames)
 {
 	for (size_t i = 0; i < frames->n; i++)

@@ -17,10 +17,13 @@ struct d9__symbolizer_options d9__symbol_options(void);
 int d9__symbol_open(struct d9__symbolizer **out);
 
 /*
- * Let |symbolizer| learn from |event| of |reader|, and from what lies beside its segment; no |symbolizer|, nothing to do.
- * 0 or -ENOMEM.
+ * Let |symbolizer|, unless it is NULL, learn from |event| of |reader| and from the files beside its
+ * segment.  0 or -ENOMEM.
  */
 int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *reader, const struct d9_event *event);
 
-/* struct d9__namer, whose context is a symbolizer: by module and offset in the binaries, else by address in the trace's symbols. */
+/*
+ * The naming function of struct d9__namer with a symbolizer as its context: names by module and
+ * offset in the binaries, else by address in the trace's symbols.
+ */
 bool d9__symbol_name(void *symbolizer, struct d9__place *place);

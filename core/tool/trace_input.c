@@ -25,7 +25,7 @@
  */
 #define UNPACKED_BASE	((uint64_t)256 << 20)
 #define UNPACKED_FACTOR 32
-/* A pipe does not say how long it is, and need not end. */
+/* Limit a pipe to this, because its length is unknown and it need not end. */
 #define PIPE_BYTES	((uint64_t)64 << 20)
 
 /* Return advice to the user about |err| of an input. */
@@ -44,7 +44,7 @@ static const char *advise(int err)
 	}
 }
 
-/* The line of d9_reader_message(), and what a person can do. */
+/* Print the line of d9_reader_message(), and advice. */
 static void tell(const char *command, const struct d9_reader *reader, char *path, int err)
 {
 	const char *advice = advise(err);
@@ -56,7 +56,7 @@ static void tell(const char *command, const struct d9_reader *reader, char *path
 		d9__cmd_fail(command, "%s%s%s", d9_reader_message(reader), advice ? "; " : "", advice ? advice : "");
 }
 
-/* A few bytes may claim anything: what is kept of them is bounded by their number. */
+/* Bound the memory by the size of the input, because a few bytes may claim anything. */
 static void limit(struct d9_reader *reader, bool has_pipe)
 {
 	uint64_t done, total;
@@ -102,7 +102,7 @@ int d9__dump_open(const char *command, const char *path, struct d9__kept_dump *d
 	return status;
 }
 
-/* That it is missing is told with what was read, as damage is. */
+/* Count the segment |path| of the dump as missing; it is told with the rest of the damage. */
 static int add_missing(struct d9_reader *reader, const struct d9__kept_dump *dump, const char *path)
 {
 	char *what;
@@ -126,7 +126,7 @@ static int add_unlisted(struct d9_reader *reader, const struct d9__kept_dump *du
 	return d9__reader_add_missing(reader, dump->path, what);
 }
 
-/* The segments that the manifest |path| lists, and no others. */
+/* Add the segments that the manifest |path| lists, and no others. */
 static int add_dump(const char *command, struct d9_reader *reader, const char *path)
 {
 	struct d9__kept_dump dump;
@@ -223,7 +223,10 @@ void d9__traces_more_short(const char *command, size_t n)
 			     n - D9__SHORT_TOLD);
 }
 
-/* Whether the segment |info| has less than it should.  It is |told|, with what is wrong; |*status| if that is damage. */
+/*
+ * True if the segment |info| has less than it should.  |told|: print the fault; |*status| is set if
+ * it is damage.
+ */
 static bool is_short(const char *command, const struct d9_segment_info *info, bool told, int *status)
 {
 	bool damaged = d9__segment_is_damaged(info->err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The TRACE operands of a command: open them, say what is wrong with them. */
+/* The TRACE operands of a command: open them, and print what is wrong with them. */
 
 #pragma once
 
@@ -29,13 +29,13 @@ int d9__dump_open(const char *command, const char *path, struct d9__kept_dump *d
 bool d9__traces_have_pipe(char **paths);
 
 /*
- * For commands whose output is one process's, because ids of workers and tasks are each process's own: 0, or the exit
- * status after a line on stderr if |processes| are several.
+ * Refuse several |processes|, for commands whose output is of one, because ids of workers and tasks
+ * are each process's own.  0, or the exit status after a line on stderr.
  */
 int d9__traces_refuse_several(const char *command, const struct d9__processes *processes);
 
 /*
- * d9_reader_next() with progress; |*err| gets what it returned below 0.  NULL at the end and on
+ * Call d9_reader_next() and draw progress; |*err| gets a result below 0.  NULL at the end and on
  * failure.
  */
 const struct d9_event *d9__traces_next(struct d9_reader *reader, struct d9__progress *progress,

@@ -36,7 +36,7 @@ static uint64_t now_ns(void)
 
 /* ---- the words ---- */
 
-/* The ring belongs to its process, which may cut it short while it is mapped here. */
+/* SIGBUS: the ring's process cut it short while it was mapped here. */
 static void ring_was_cut(int signal)
 {
 	static const char line[] = "dial9: the ring of the process was cut short\n";
@@ -210,7 +210,7 @@ int d9__control_await(struct d9__control *control, const _Atomic(uint32_t) *done
 {
 	uint64_t end_ns = now_ns() + timeout_ns, pause_ns = MS_NS / 4, look_ns = now_ns();
 
-	/* acquire: what was answered */
+	/* acquire: pairs with the process's release of its answer */
 	while ((int32_t)(atomic_load_explicit(done, memory_order_acquire) - number) < 0) {
 		uint64_t now = now_ns();
 
