@@ -153,7 +153,7 @@ struct d9__bucket_source {
 	bool truncated, sampled;
 };
 
-/* ---- bucket_source.c ---- */
+/* ---- bucket_request.c ---- */
 
 int64_t d9__bucket_now_s(void);
 
@@ -165,19 +165,34 @@ struct d9__bucket_request *d9__bucket_request(struct d9__bucket_source *source,
 /* It was sent, or |err|. */
 void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_request *request, int err);
 
+/* Give the answer to the caller of its request. */
+void d9__bucket_deliver(struct d9__bucket_source *source, const struct d9__bucket_answer *answer);
+
+/* Deliver an error for each request that could not be sent. */
+void d9__bucket_deliver_unsent(struct d9__bucket_source *source);
+
+/*
+ * Wait for answers on the descriptor of the present child, because a new child may have another
+ * one, or another file under the same number.
+ */
+void d9__bucket_watch(struct d9__bucket_source *source);
+
 /*
  * True if |answer| is a success; else keep its error for the page, and leave the store alone for a
  * while.
  */
 bool d9__bucket_is_good(struct d9__bucket_source *source, const struct d9__bucket_answer *answer);
 
-/* Note that the object |key| exists.  NULL: it is not one of ours, or out of memory. */
-struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, const char *key, uint64_t bytes, int64_t modified_s);
-struct d9__bucket_item *d9__bucket_item_find(const struct d9__bucket_source *source, const char *name);
-
 /* Call |waiters|, and free them. */
 void d9__bucket_wake(struct d9__bucket_waiter **waiters, const char *why);
 void d9__bucket_forget(struct d9__bucket_waiter **waiters, const void *context);
+
+/* ---- bucket_item.c ---- */
+
+/* Note that the object |key| exists.  NULL: it is not one of ours, or out of memory. */
+struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, const char *key, uint64_t bytes, int64_t modified_s);
+struct d9__bucket_item *d9__bucket_item_find(const struct d9__bucket_source *source, const char *name);
+void d9__bucket_item_free(struct d9__bucket_item *item);
 
 /* ---- bucket_list.c: few questions ---- */
 

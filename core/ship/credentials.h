@@ -32,26 +32,3 @@ int d9__credentials_find(struct d9__credentials *credentials, char *why, size_t 
 
 /* True if it is time to find them again. */
 bool d9__credentials_are_old(const struct d9__credentials *credentials);
-
-/* Get the region that the profile names; false: it names none. */
-bool d9__credentials_region(const struct d9__credentials *credentials, char *region, size_t size);
-
-/*
- * The sources.  Each returns 0, -ENOENT: it is absent, |why| is unchanged; or -EINVAL with |why|.
- */
-int d9__credentials_of_web_identity(struct d9__credentials *credentials, char *why, size_t why_size);
-int d9__credentials_of_profile(struct d9__credentials *credentials, char *why, size_t why_size);
-int d9__credentials_of_process(struct d9__credentials *credentials, const char *command, char *why,
-			       size_t why_size);
-int d9__credentials_of_container(struct d9__credentials *credentials, char *why, size_t why_size);
-int d9__credentials_of_instance(struct d9__credentials *credentials, char *why, size_t why_size);
-
-/*
- * Take the credentials from |len| bytes of JSON at secrets->scratch; |token| is the name of the
- * token's field.
- */
-int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, const char *token, char *why,
-			      size_t why_size);
-
-/* Return a time such as 2026-11-29T00:44:55Z in seconds since 1970; 0: it is not a time. */
-int64_t d9__credentials_epoch(const char *text);

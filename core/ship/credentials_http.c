@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "ship/address.h"
-#include "ship/credentials.h"
+#include "ship/credentials_http.h"
+#include "ship/credentials_json.h"
 #include "ship/markup.h"
 
 #define INSTANCE          "http://169.254.169.254"

@@ -16,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ship/credentials.h"
+#include "ship/credentials_json.h"
+#include "ship/credentials_profile.h"
 #include "stage/words.h"
 
 #define FILE_MAX        D9__SCRATCH_SIZE
@@ -170,28 +171,6 @@ static int read_profile(struct d9__credentials *credentials, struct values *valu
 	return second == -EINVAL ? second : first && second ? -ENOENT : 0;
 }
 
-int d9__credentials_of_profile(struct d9__credentials *credentials, char *why, size_t why_size)
-{
-	struct values values = { 0 };
-	int err = read_profile(credentials, &values, why, why_size);
-
-	if (!err && *values.id) {
-		bool set = d9__secrets_set(credentials->secrets, values.id, values.secret, values.token, 0);
-
-		err = set ? 0 : -EINVAL;
-		if (!set)
-			snprintf(why, why_size, "profile '%.60s' has aws_access_key_id, but its secret is missing or no key",
-				 profile_of(credentials));
-	} else if (!err && *values.process) {
-		err = d9__credentials_of_process(credentials, values.process, why, why_size);
-	} else if (!err) {
-		snprintf(why, why_size, "profile '%.60s' is not in the files, or has no keys", profile_of(credentials));
-		err = -ENOENT;
-	}
-	OPENSSL_cleanse(&values, sizeof(values));
-	return err;
-}
-
 bool d9__credentials_region(const struct d9__credentials *credentials, char *region, size_t size)
 {
 	struct d9__credentials look = *credentials;
@@ -275,8 +254,7 @@ static ssize_t said_by(char **words, char buffer[D9__SCRATCH_SIZE], char *why, s
 	return -1;
 }
 
-int d9__credentials_of_process(struct d9__credentials *credentials, const char *command, char *why,
-			       size_t why_size)
+static int of_process(struct d9__credentials *credentials, const char *command, char *why, size_t why_size)
 {
 	const char *fault = NULL;
 	char **words = d9__words_split(command, &fault);
@@ -294,5 +272,27 @@ int d9__credentials_of_process(struct d9__credentials *credentials, const char *
 		err = d9__credentials_take_json(credentials, (size_t)len, "SessionToken", why, why_size);
 	OPENSSL_cleanse(credentials->secrets->scratch, D9__SCRATCH_SIZE);
 	free(words);
+	return err;
+}
+
+int d9__credentials_of_profile(struct d9__credentials *credentials, char *why, size_t why_size)
+{
+	struct values values = { 0 };
+	int err = read_profile(credentials, &values, why, why_size);
+
+	if (!err && *values.id) {
+		bool set = d9__secrets_set(credentials->secrets, values.id, values.secret, values.token, 0);
+
+		err = set ? 0 : -EINVAL;
+		if (!set)
+			snprintf(why, why_size, "profile '%.60s' has aws_access_key_id, but its secret is missing or no key",
+				 profile_of(credentials));
+	} else if (!err && *values.process) {
+		err = of_process(credentials, values.process, why, why_size);
+	} else if (!err) {
+		snprintf(why, why_size, "profile '%.60s' is not in the files, or has no keys", profile_of(credentials));
+		err = -ENOENT;
+	}
+	OPENSSL_cleanse(&values, sizeof(values));
 	return err;
 }

@@ -12,18 +12,13 @@
 
 #include "ship/session.h"
 #include "ship/store.h"
+#include "ship/sum.h"
 #include "ship/transfer.h"
 
 enum d9__operation { D9__PUT, D9__GET, D9__HEAD, D9__LIST, D9__PRESIGN };
 
 /* Of an upload: in one, or in the parts of several requests. */
 enum d9__step { D9__STEP_ONE, D9__STEP_INITIATE, D9__STEP_PART, D9__STEP_COMPLETE, D9__STEP_ABORT };
-
-struct d9__sum {
-	char sha256[65]; /* hex */
-	char checksum[48], md5_base64[28];
-	unsigned char md5[16];
-};
 
 struct d9__job {
 	struct d9__job *next;
@@ -63,16 +58,3 @@ struct json_object *d9__job_answer(const struct d9__session *session, const stru
 				   enum d9__bucket_class class, const char *code, const char *message);
 
 void d9__job_free(struct d9__session *session, struct d9__job *job);
-
-/* Sums of |size| bytes of |fd| from |first| on.  0 or -errno; -ENODATA: there are fewer. */
-int d9__sum_of(int fd, uint64_t first, uint64_t size, struct d9__sum *sum);
-int d9__sum_of_text(const char *text, struct d9__sum *sum);
-
-/* Upload in parts, within job.c's two functions. */
-#define D9__PART_SIZE (UINT64_C(16) << 20)
-int d9__parts_ask(struct d9__session *session, struct d9__job *job);
-/* After a step that went well: true: another step follows; false with |*code|: it did not go well after
- * all, or it was the last (|*code| is NULL). */
-bool d9__parts_advance(struct d9__job *job, const char **code);
-/* The headers of an upload besides the sums, at |headers|: their number. */
-size_t d9__job_headers(struct d9__session *session, struct d9__job *job, struct d9__sigv4_pair *headers);

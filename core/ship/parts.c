@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An upload in parts: a request that begins it, one a part, one that puts them together. */
 #include "config.h"
+
+#include "ship/parts.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ship/job.h"
 #include "ship/markup.h"
+#include "ship/upload_headers.h"
 
 static void hex_of(const unsigned char md5[16], char out[33])
 {
@@ -51,7 +52,7 @@ static int ask_initiate(struct d9__session *session, struct d9__job *job)
 	int err = d9__sum_of_text("", &job->sum);
 
 	job->sent = 0;
-	ask.n_headers = d9__job_headers(session, job, headers);
+	ask.n_headers = d9__upload_headers(session, job, headers);
 	return err ? err : d9__transfer_begin(session, &ask, &job->transfer, job);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ship/credentials_profile.h"
 #include "ship/message.h"
 
 #define MIB             (UINT64_C(1) << 20)

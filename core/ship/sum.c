@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checksums of a body: SHA-256 for the signature, MD5 for the ETag of stores, in one pass. */
 #include "config.h"
+
+#include "ship/sum.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "ship/job.h"
 
 #define PIECE 65536
 
