@@ -16,10 +16,9 @@
 
 #include <dial9/error.h>
 
+#include "base/artefact.h"
 #include "cli/cmd.h"
 #include "cli/sealed.h"
-#include "segment/retention.h"
-#include "segment/segment.h"
 #include "stage/claim.h"
 #include "stage/program.h"
 #include "stage/scrub.h"

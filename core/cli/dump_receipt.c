@@ -16,10 +16,10 @@
 
 #include <dial9/error.h>
 
+#include "base/artefact.h"
 #include "base/dir.h"
 #include "cli/cmd.h"
 #include "ring/directory.h"
-#include "segment/retention.h"
 #include "ship/shipped.h"
 #include "text/text.h"
 

@@ -9,9 +9,9 @@
 #include <dial9/error.h>
 
 #include "analyze/kept_dump.h"
+#include "base/artefact.h"
 #include "cli/cmd.h"
 #include "cli/sealed.h"
-#include "segment/retention.h"
 #include "tool/trace_input.h"
 
 #define ACTIVE ".active"

@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/artefact.h"
 #include "base/dir.h"
-#include "segment/namespace.h"
-#include "segment/retention.h"
 
 long d9__status_store_waiting(const struct d9__recorder_seen *recorder)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,25 +25,6 @@
 #define LETTERS 456976 /* 26 to the fourth */
 #define SHIP_PAUSE_S 86400 /* that a shipper may be away */
 #define COLLECTED_TRIES 1000 /* a peer is done with a directory within microseconds */
-
-void d9__boot_id_make(char *out, uint64_t clock, long pid)
-{
-	for (int i = 0; i < 4; i++, clock /= 26)
-		out[i] = (char)('a' + clock % 26);
-	snprintf(out + 4, D9__BOOT_ID_MAX - 4, "-%ld", pid);
-}
-
-bool d9__boot_id_valid(const char *name)
-{
-	size_t len = strlen(name);
-
-	if (len < 6 || len >= D9__BOOT_ID_MAX || name[4] != '-')
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (i < 4 ? name[i] < 'a' || name[i] > 'z' : i > 4 && !isdigit((unsigned char)name[i]))
-			return false;
-	return true;
-}
 
 static int lock_file(int dir_fd, int flags)
 {

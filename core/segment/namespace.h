@@ -8,13 +8,8 @@
 #include <stdint.h>
 #include <limits.h>
 
+#include "base/artefact.h"
 #include "segment/retention.h"
-
-/* Four letters, a hyphen, a process id. */
-#define D9__BOOT_ID_MAX 32
-
-/* In a trace directory: locked while a shipper (ship/hold.h) sends what is in it, and touched each minute. */
-#define D9__SHIP_FILE ".ship"
 
 /* Who cares for what dead processes have left. */
 enum d9__shipping {
@@ -35,12 +30,6 @@ struct d9__namespace {
 	char (*peers)[D9__BOOT_ID_MAX];
 	uint32_t n_peers;
 };
-
-/* "abcd-PID" from |clock| (any clock) and |pid|. */
-void d9__boot_id_make(char *out, uint64_t clock, long pid);
-
-/* Whether |name| is ^[a-z]{4}-[0-9]+$. */
-bool d9__boot_id_valid(const char *name);
 
 /*
  * Make |trace_dir| and a directory of our own in it, and lock that.  Directories get mode 0700;

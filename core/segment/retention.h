@@ -86,17 +86,3 @@ bool d9__retention_full(const struct d9__retention *ret, uint64_t bytes);
 /* Whether a segment opened at |opened_ns| is to be sealed for its age; never without real events. */
 bool d9__retention_aged(const struct d9__retention *ret, uint64_t opened_ns, uint64_t now_ns,
 			bool has_events);
-
-enum d9__artefact {
-	D9__ARTEFACT_UNKNOWN,
-	D9__ARTEFACT_LOCK,
-	D9__ARTEFACT_SEGMENT, /* sealed */
-	D9__ARTEFACT_ACTIVE,
-	D9__ARTEFACT_RING,
-	D9__ARTEFACT_JIT_MAP, /* jit_copy.h; nothing without segments */
-	D9__ARTEFACT_MANIFEST, /* of a dump; likewise */
-	D9__ARTEFACT_SHIPPED, /* what dial9 ship leaves: its list, manifests that are stored, hours; likewise */
-};
-
-/* What a file called |name| is in a directory of segments; |index| is set for segments. */
-enum d9__artefact d9__artefact_of(const char *name, uint64_t *index);

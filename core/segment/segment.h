@@ -11,9 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/artefact.h"
 #include "segment/packer.h"
-
-#define D9__SEGMENT_NAME_MAX 48
 
 /* Where segments are kept. */
 struct d9__segment_place {

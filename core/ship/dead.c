@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/artefact.h"
 #include "ring/directory.h"
-#include "segment/retention.h"
 #include "ship/hour.h"
 #include "ship/shipped.h"
 #include "stage/claim.h"

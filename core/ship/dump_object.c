@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/artefact.h"
 #include "ring/directory.h"
-#include "segment/retention.h"
 #include "ship/shipped.h"
 
 /* Beside the segments that are here there may be some in other forms: packed meanwhile. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/artefact.h"
 #include "ship/hold.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 
 #include <dial9/error.h>
 
-#include "segment/namespace.h"
 
 #define TOUCH_NS UINT64_C(60000000000)
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/artefact.h"
 #include "ring/directory.h"
-#include "segment/retention.h"
 #include "ship/hour.h"
 
 #define FOLDER "refused"

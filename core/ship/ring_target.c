@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/artefact.h"
 #include "ship/ring_target.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "segment/namespace.h"
 
 /* "." and ".." are no parts of a place that a recorder writes to: it made the path. */
 static bool is_plain_path(const char *path)

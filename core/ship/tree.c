@@ -13,9 +13,8 @@
 
 #include <dial9/error.h>
 
+#include "base/artefact.h"
 #include "ring/directory.h"
-#include "segment/namespace.h"
-#include "segment/retention.h"
 
 #define LEVELS 2 /* above the directories of processes */
 

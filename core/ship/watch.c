@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/artefact.h"
 #include "ship/watch.h"
 
 #include <poll.h>
@@ -11,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "segment/namespace.h"
-#include "segment/retention.h"
 
 #define SECOND UINT64_C(1000000000)
 

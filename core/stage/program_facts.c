@@ -8,8 +8,8 @@
 
 #include <dial9/reader.h>
 
+#include "base/artefact.h"
 #include "format/values.h"
-#include "segment/retention.h"
 #include "stage/frames.h"
 #include "stage/program_facts.h"
 #include "text/json.h"

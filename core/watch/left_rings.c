@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "segment/retention.h"
+#include "base/artefact.h"
 #include "watch/recorders.h"
 
 /* The segments of a process below |dir|. */

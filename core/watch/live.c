@@ -16,9 +16,9 @@
 #include <dial9/options.h>
 
 #include "analyze/budget.h"
+#include "base/artefact.h"
 #include "format/zstd_block.h"
 #include "read/catalogue.h"
-#include "segment/retention.h"
 #include "watch/live.h"
 
 #define BLOCK (256u << 10)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/artefact.h"
 #include "cli/run/record_began.h"
 
 #include <limits.h>
@@ -8,7 +9,6 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "segment/namespace.h"
 
 int d9__record_began_watch(const char *dir)
 {

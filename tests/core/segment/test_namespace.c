@@ -47,22 +47,6 @@ static void open_ours(struct d9__namespace *ns, struct d9__retention *ret)
 	CU_ASSERT_EQUAL_FATAL(d9__namespace_open(ns, scratch_dir, 5), 0);
 }
 
-static void test_boot_ids_are_four_letters_and_a_process(void)
-{
-	char id[D9__BOOT_ID_MAX];
-
-	d9__boot_id_make(id, 0, 7);
-	CU_ASSERT_STRING_EQUAL(id, "aaaa-7");
-	d9__boot_id_make(id, 27, 4242);
-	CU_ASSERT_STRING_EQUAL(id, "bbaa-4242");
-	CU_ASSERT(d9__boot_id_valid("zyxw-1"));
-	CU_ASSERT_FALSE(d9__boot_id_valid("zyxw-"));
-	CU_ASSERT_FALSE(d9__boot_id_valid("zyx-12"));
-	CU_ASSERT_FALSE(d9__boot_id_valid("Zyxw-1"));
-	CU_ASSERT_FALSE(d9__boot_id_valid("zyxw-1a"));
-	CU_ASSERT_FALSE(d9__boot_id_valid("zyxw.1"));
-}
-
 static void test_namespace_that_is_taken_yields_to_another_name(void)
 {
 	struct d9__namespace a, b;
@@ -428,7 +412,6 @@ static void test_one_directory_alone_is_given_back(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
-		{ "boot ids", test_boot_ids_are_four_letters_and_a_process },
 		{ "taken name", test_namespace_that_is_taken_yields_to_another_name },
 		{ "what is there",
 		  test_namespace_counts_what_is_there_and_removes_stale_files },

@@ -113,47 +113,6 @@ static void test_retention_rotates_by_size_and_by_age_of_real_events(void)
 	CU_ASSERT_FALSE(d9__retention_aged(&ret, 500, 400, true));
 }
 
-static void test_artefact_names_are_told_apart(void)
-{
-	static const struct {
-		const char *name;
-		enum d9__artefact what;
-		uint64_t index;
-	} cases[] = {
-		{ "trace.0.bin", D9__ARTEFACT_SEGMENT, 0 },
-		{ "trace.17.bin.zst", D9__ARTEFACT_SEGMENT, 17 },
-		{ "trace.3.bin.gz", D9__ARTEFACT_SEGMENT, 3 },
-		{ "trace.3.bin.active", D9__ARTEFACT_ACTIVE, 3 },
-		{ "trace.12.bin.zst.active", D9__ARTEFACT_ACTIVE, 12 },
-		{ ".lock", D9__ARTEFACT_LOCK, 0 },
-		{ "ring", D9__ARTEFACT_RING, 0 },
-		{ "perf-4711.map", D9__ARTEFACT_JIT_MAP, 0 },
-		{ "dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json", D9__ARTEFACT_MANIFEST, 0 },
-		{ "dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.done", D9__ARTEFACT_SHIPPED, 0 },
-		{ ".shipped", D9__ARTEFACT_SHIPPED, 0 },
-		{ "dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json~", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "dump.01arz3ndektsv4rrffq69g5fav.json", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "dump.json", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "perf-.map", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "perf-4711.map~", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "perf-x.map", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "trace.bin", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "trace.01.bin", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "trace.1.bin.zst.activ", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "trace.1.bin.zst.active.x", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "trace.99999999999999999999.bin", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "tr", D9__ARTEFACT_UNKNOWN, 0 },
-		{ "notes.txt", D9__ARTEFACT_UNKNOWN, 0 },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t index = 0;
-
-		CU_ASSERT_EQUAL(d9__artefact_of(cases[i].name, &index), cases[i].what);
-		CU_ASSERT_EQUAL(index, cases[i].index);
-	}
-}
-
 static void test_dumps_have_a_budget_beside_the_traces(void)
 {
 	struct d9__retention ret;
@@ -203,7 +162,6 @@ int main(void)
 		{ "a family is one", test_retention_counts_all_files_of_a_family_as_one },
 		{ "size and age", test_retention_rotates_by_size_and_by_age_of_real_events },
 		{ "dumps have a budget beside the trace's", test_dumps_have_a_budget_beside_the_traces },
-		{ "names", test_artefact_names_are_told_apart },
 		CU_TEST_INFO_NULL,
 	};
 
