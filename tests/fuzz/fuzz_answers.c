@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "ship/credentials.h"
+#include "ship/credentials_json.h"
 #include "ship/markup.h"
 #include "ship/page.h"
 #include "ship/store.h"
