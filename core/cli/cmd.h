@@ -36,6 +36,3 @@ int d9__cmd_rotate(int argc, char **argv);
 int d9__cmd_serve(int argc, char **argv);
 int d9__cmd_ship(int argc, char **argv);
 int d9__cmd_doctor(int argc, char **argv);
-
-/* The segment |path| with symbols, to standard output, for stages.  An exit status. */
-int d9__symbolize_to_stdout(const char *path);

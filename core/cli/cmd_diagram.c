@@ -8,6 +8,7 @@
 
 #include "cli/cmd.h"
 #include "cli/diagram/task_life.h"
+#include "cli/diagram/task_life_svg.h"
 #include "tool/args.h"
 
 static const struct d9__opt opts[] = {

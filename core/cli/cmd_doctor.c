@@ -8,6 +8,10 @@
 
 #include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/doctor_command.h"
+#include "cli/doctor/doctor_libraries.h"
+#include "cli/doctor/doctor_recorders.h"
+#include "cli/doctor/doctor_system.h"
 #include "text/text.h"
 #include "tool/args.h"
 

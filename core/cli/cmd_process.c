@@ -13,6 +13,7 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
+#include "cli/cmd_symbolize.h"
 #include "cli/sealed.h"
 #include "stage/claim.h"
 #include "stage/program.h"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "query/query.h"
+#include "query/query_shell.h"
 #endif
 
 enum key {

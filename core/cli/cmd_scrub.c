@@ -18,6 +18,7 @@
 
 #include "base/artefact.h"
 #include "cli/cmd.h"
+#include "cli/cmd_symbolize.h"
 #include "cli/sealed.h"
 #include "stage/claim.h"
 #include "stage/program.h"

@@ -17,6 +17,7 @@
 #include <dial9/error.h>
 
 #include "cli/cmd.h"
+#include "cli/cmd_symbolize.h"
 #include "cli/ship/ship_options.h"
 #include "cli/ship/ship_rings.h"
 #include "cli/ship/ship_service.h"

@@ -19,6 +19,7 @@
 #include "analyze/budget.h"
 #include "analyze/processes.h"
 #include "cli/cmd.h"
+#include "cli/cmd_symbolize.h"
 #include "cli/symbolize/spawn_names.h"
 #include "cli/symbolize/symbolize_output.h"
 #include "cli/symbolize/symbolize_summary.h"

@@ -12,6 +12,7 @@
 
 #include "cli/cmd.h"
 #include "ring/directory.h"
+#include "serve/bucket_source.h"
 #include "serve/source.h"
 #include "tool/user_folder.h"
 

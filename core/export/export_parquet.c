@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/export_parquet.h"
 #include "export/export_sink.h"
-#include "export/export_tables.h"
+#include "export/export_partitions.h"
 #include "query/query.h"
 #include "query/query_schema.h"
 #include "text/fail.h"

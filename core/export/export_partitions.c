@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "export/export_sink.h"
-#include "export/export_tables.h"
+#include "export/export_partitions.h"
 #include "fleet/segment_tables.h"
 #include "ship/tables.h"
 #include "text/fail.h"

@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "fleet/parquet_column.h"
+#include "fleet/parquet_pages.h"
 #include "fleet/thrift.h"
 
 #define ZSTD_LEVEL 3

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fleet/parquet_column.h"
+#include "fleet/parquet_pages.h"
 #include "fleet/thrift.h"
 #include "format/hash.h"
 

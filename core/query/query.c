@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "query/query.h"
+#include "query/query_functions.h"
 #include "query/query_load.h"
 #include "query/query_schema.h"
 #include "text/fail.h"

@@ -55,10 +55,3 @@ void d9__query_close(struct d9__query *query);
 
 /* All tables and views, or those called |name|, as SQL; false: there is none of that name. */
 bool d9__query_put_schema(struct d9__text_out *out, const char *name);
-
-/* query_shell.c: ask until the end of standard input, with a prompt if that is a terminal.  The
- * exit status. */
-int d9__query_shell(struct d9__query *query, struct d9__query_options *options);
-
-/* query_functions.c: percentile(VALUE, P) and the like.  0, or SQLite's error. */
-int d9__query_add_functions(sqlite3 *db);

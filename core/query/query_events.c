@@ -7,6 +7,7 @@
 
 #include "analyze/samples.h"
 #include "query/query_events.h"
+#include "query/query_spans.h"
 #include "read/known_text.h"
 
 uint64_t d9__query_callback(const struct d9__query_process *process,

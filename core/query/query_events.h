@@ -72,7 +72,3 @@ uint64_t d9__query_callback(const struct d9__query_process *process,
  */
 uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_event *event,
 			 unsigned k, bool running);
-
-/* query_spans.c */
-int d9__query_span(struct d9__query_process *process, const struct d9_event *event);
-void d9__query_spans_finish(struct d9__query_process *process);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "query/query.h"
+#include "query/query_functions.h"
 
 /* The values of a group. */
 struct values {

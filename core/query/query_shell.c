@@ -16,6 +16,7 @@
 
 #include "query/query.h"
 #include "query/query_schema.h"
+#include "query/query_shell.h"
 #include "text/fail.h"
 #include "tool/user_folder.h"
 

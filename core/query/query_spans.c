@@ -10,6 +10,7 @@
 
 #include "analyze/budget.h"
 #include "query/query_events.h"
+#include "query/query_spans.h"
 #include "read/known_text.h"
 
 #define NO_WORKER 255u

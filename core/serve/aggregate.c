@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve/aggregate.h"
 #include "serve/archive_parts.h"
 #include "text/json.h"
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "serve/aggregate.h"
+#include "serve/archive_parse.h"
 #include "serve/archive_parts.h"
 #include "serve/text_hash.h"
 

@@ -21,12 +21,6 @@ struct d9__archive *d9__archive_new(struct event_base *base, const struct d9__se
 /* Take over the segments of |listing| and read new ones.  0 or -ENOMEM. */
 int d9__archive_sync(struct d9__archive *archive, const struct d9__listing *listing);
 
-/*
- * Return all segments that changed after |since|, a version that an earlier answer told, or 0: as
- * JSON in new memory, terminated.  NULL: out of memory.  Its shape is told in archive_json.c.
- */
-char *d9__archive_map(struct d9__archive *archive, uint64_t since, size_t *len);
-
 /* Segments that are added up. */
 struct d9__archive_scope {
 	const char *const *processes; /* as the map names them */
@@ -36,15 +30,6 @@ struct d9__archive_scope {
 
 /* Fetch and read the segments in |scope| that are in a bucket. */
 void d9__archive_want(struct d9__archive *archive, const struct d9__archive_scope *scope);
-
-/* Callbacks, spans and stacks of the segments in |scope|, as d9__archive_map(); aggregate.c tells their
- * shapes. */
-char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
-			    size_t *len);
-char *d9__archive_spans(struct d9__archive *archive, const struct d9__archive_scope *scope,
-			size_t *len);
-char *d9__archive_stacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
-			 size_t *len);
 
 /* Free it, and end the processes that still read. */
 void d9__archive_free(struct d9__archive *archive);

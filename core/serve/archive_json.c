@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "serve/archive_json.h"
 #include "serve/archive_parts.h"
 #include "text/json.h"
 

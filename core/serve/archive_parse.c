@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "analyze/budget.h"
+#include "serve/archive_parse.h"
 #include "serve/archive_parts.h"
 #include "serve/stored_key.h"
 #include "text/json.h"

@@ -83,13 +83,3 @@ struct d9__archive {
 	size_t n_nodes, max_nodes;
 	struct d9__table by_edge; /* number of a node + 1, by parent and name */
 };
-
-/* Make |said| of the summary |text|.  0 with |*out|, -ENOMEM, or -EBADMSG. */
-int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_entry *entry,
-		       const char *text, size_t len, struct d9__archived **out);
-
-/* Take the facts from the name of |entry|, which has some.  0 with |*out|, or -ENOMEM. */
-int d9__archived_listed(const struct d9__archive_entry *entry, struct d9__archived **out);
-void d9__archived_free(struct d9__archived *said);
-
-bool d9__archive_is_wanted(const struct d9__archive_scope *scope, const struct d9__archived *said);

@@ -8,7 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "serve/bucket_dump.h"
+#include "serve/bucket_fetch.h"
+#include "serve/bucket_item.h"
 #include "serve/bucket_parts.h"
+#include "serve/bucket_request.h"
 
 #define MANIFEST_MAX (1 << 20)
 #define SEGMENTS_MAX 200

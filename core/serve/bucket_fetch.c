@@ -13,7 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "serve/bucket_fetch.h"
+#include "serve/bucket_item.h"
 #include "serve/bucket_parts.h"
+#include "serve/bucket_request.h"
 
 #define FETCHES_MAX 12 /* at a time */
 #define OBJECT_MAX  ((uint64_t)1 << 30)

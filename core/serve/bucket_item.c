@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve/bucket_item.h"
 #include "serve/bucket_parts.h"
+#include "serve/bucket_services.h"
 #include "serve/text_hash.h"
 
 #define ITEMS_MAX 100000 /* about 200 MB with the server's own memory for them */

@@ -13,7 +13,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "serve/bucket_dump.h"
+#include "serve/bucket_item.h"
+#include "serve/bucket_list.h"
 #include "serve/bucket_parts.h"
+#include "serve/bucket_request.h"
+#include "serve/bucket_services.h"
 
 #define HOUR_S	       D9__STORED_HOUR_S
 #define DAY_S	       D9__STORED_DAY_S

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "serve/bucket_parts.h"
+#include "serve/bucket_request.h"
 
 #define REST_S	   2 /* after a failure; then twice as long each time */
 #define REST_MAX_S 60

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "serve/bucket_parts.h"
+#include "serve/bucket_services.h"
 #include "serve/text_hash.h"
 
 #define SPELLINGS_MAX 2000

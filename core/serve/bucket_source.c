@@ -12,7 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "serve/bucket_dump.h"
+#include "serve/bucket_fetch.h"
+#include "serve/bucket_item.h"
+#include "serve/bucket_list.h"
 #include "serve/bucket_parts.h"
+#include "serve/bucket_request.h"
+#include "serve/bucket_services.h"
+#include "serve/bucket_source.h"
 #include "text/json.h"
 
 #define FETCHED_BYTES ((uint64_t)2 << 30)

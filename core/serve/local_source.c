@@ -11,6 +11,7 @@
 
 #include "analyze/kept_dump.h"
 #include "read/folder.h"
+#include "serve/local_source.h"
 #include "serve/source.h"
 
 struct local {

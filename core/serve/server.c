@@ -27,10 +27,13 @@
 #include <unistd.h>
 
 #include "analyze/budget.h"
+#include "serve/aggregate.h"
 #include "serve/archive.h"
+#include "serve/archive_json.h"
 #include "serve/assets.h"
 #include "serve/guard.h"
 #include "serve/listing.h"
+#include "serve/local_source.h"
 #include "serve/reply.h"
 #include "serve/report_job.h"
 #include "text/json.h"

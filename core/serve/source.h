@@ -97,19 +97,4 @@ struct d9__segment_source {
 	void (*tell)(void *context, struct d9__json *json);
 };
 
-/*
- * Open the directory or file |path|: its segments, up to four folders deep, none behind a symbolic
- * link; or those of a dump's manifest.  |*name| is the place's name, owned by the source.  Returns
- * 0, -ENOMEM, or an error of realpath(3).
- */
-int d9__source_local(const char *path, struct d9__segment_source *out, const char **name);
-
 struct d9__bucket_options;
-
-/*
- * The part of the bucket of |options| whose keys begin with |prefix| and a slash, or with "" all of it.  What is fetched lies in
- * |folder|, a directory that is taken, whose path is |folder_path|.  0 with |*out|, and |why| tells what is wrong with the store if that may pass, else ""; or -errno with
- * one line in |why|.
- */
-int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, int folder, const char *folder_path,
-		      struct d9__segment_source *out, const char **name, char *why, size_t why_size);

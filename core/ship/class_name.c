@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "ship/class_name.h"
 #include "ship/store.h"
 
 const char *d9__bucket_class_name(enum d9__bucket_class class)

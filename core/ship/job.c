@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ship/class_name.h"
 #include "ship/markup.h"
 #include "ship/message.h"
 #include "ship/page.h"

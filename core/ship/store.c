@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ship/class_name.h"
 #include "ship/message.h"
 #include "ship/store_program.h"
 

@@ -173,8 +173,5 @@ int d9__bucket_fd(const struct d9__bucket *bucket);
 /* Requests without answer. */
 size_t d9__bucket_outstanding(const struct d9__bucket *bucket);
 
-/* For the caller's texts: "done", "there", "retry", "unusable", "refused", "absent". */
-const char *d9__bucket_class_name(enum d9__bucket_class class);
-
 /* End the child, also in the middle of a transfer. */
 void d9__bucket_free(struct d9__bucket *bucket);

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ship/class_name.h"
 #include "ship/message.h"
 #include "ship/store.h"
 

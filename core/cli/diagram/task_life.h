@@ -84,9 +84,3 @@ struct d9__task_life_sums {
 	uint64_t waited_ns, waited_max_ns; /* from wake to enter */
 };
 struct d9__task_life_sums d9__task_life_sum(const struct d9__task_life *life);
-
-/* One line for each mark, and the sums. */
-void d9__task_life_text(const struct d9__task_life *life, struct d9__text_out *out);
-
-/* A time diagram to scale, as one SVG.  0 or -ENOMEM; errors of writing stay in |out|. */
-int d9__task_life_svg(const struct d9__task_life *life, FILE *out);

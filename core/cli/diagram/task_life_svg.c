@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/diagram/task_life.h"
+#include "cli/diagram/task_life_svg.h"
 #include "export/svg_text.h"
 #include "text/page.h"
 #include "text/units.h"

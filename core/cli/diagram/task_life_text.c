@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/diagram/task_life.h"
+#include "cli/diagram/task_life_text.h"
 #include "text/text.h"
 #include "text/units.h"
 

@@ -44,27 +44,3 @@ struct d9__loop_use {
 struct d9__loop_uses {
 	struct d9__loop_use list[D9__LOOP_LIBRARIES];
 };
-
-/*
- * Check whether |command| can be recorded, and list the loop libraries that it uses.  It is not
- * run.
- */
-void d9__doctor_command(struct d9__doctor *doctor, const char *command, struct d9__loop_uses *uses);
-
-/*
- * Check whether functions and lines of the |n| |files|, a program and its libraries, can be named,
- * and what to install.
- */
-void d9__doctor_symbols(struct d9__doctor *doctor, const char *const *files, size_t n);
-
-/* Check memory, directories, limits, the clock, and the kernel's permissions. */
-void d9__doctor_system(struct d9__doctor *doctor);
-
-/*
- * The preload library, the loop libraries, and a recording of each that is read back; those of
- * |uses| alone, and with its files, unless that is NULL.
- */
-void d9__doctor_libraries(struct d9__doctor *doctor, const struct d9__loop_uses *uses);
-
-/* The recorders of this user, as root of all: those at work, and rings that were left. */
-void d9__doctor_recorders(struct d9__doctor *doctor);

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/doctor_command.h"
+#include "cli/doctor/doctor_symbols.h"
 #include "symbol/elf_needs.h"
 #include "symbol/elf_program.h"
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/doctor_libraries.h"
 #include "cli/preload_path.h"
 #include "cli/trace_facts.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/doctor_recorders.h"
 #include "text/text.h"
 #include "watch/recorders.h"
 

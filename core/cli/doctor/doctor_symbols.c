@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/doctor_symbols.h"
 #include "symbol/debian_packages.h"
 #include "symbol/debug_files.h"
 #include "symbol/elf_file.h"

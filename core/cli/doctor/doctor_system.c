@@ -17,6 +17,7 @@
 #include "base/environment.h"
 #include "base/options.h"
 #include "cli/doctor/doctor.h"
+#include "cli/doctor/doctor_system.h"
 #include "text/text.h"
 #include "watch/recorders.h"
 

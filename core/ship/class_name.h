@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#pragma once
+
+#include "ship/store.h"
+
+/* For the caller's texts: "done", "there", "retry", "unusable", "refused", "absent". */
+const char *d9__bucket_class_name(enum d9__bucket_class class);
