@@ -11,6 +11,7 @@
 
 #include <dial9/error.h>
 
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/dump_receipt.h"
 #include "text/text.h"
@@ -18,7 +19,6 @@
 #include "watch/control.h"
 #include "watch/dir_fault.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 
 enum { OPT_TIMEOUT = 256, OPT_SHIPPED };
 
@@ -170,7 +170,7 @@ static bool set_last(const struct d9__args *args, struct options *options)
 int d9__cmd_dump(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct options options = { .timeout_ns = 60 * SECOND_NS };
+	struct options options = { .timeout_ns = 60 * D9__SECOND_NS };
 	int key;
 
 	while ((key = d9__args_next(&args)) > 0) {

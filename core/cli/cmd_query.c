@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "query/query.h"
 #include "query/query_shell.h"
 #endif
@@ -48,7 +49,7 @@ static const struct d9__usage usage = {
 
 #ifdef HAVE_SQLITE
 
-#define DEFAULT_TIMEOUT_NS ((uint64_t)60 * 1000000000)
+#define DEFAULT_TIMEOUT_NS (60 * D9__SECOND_NS)
 #define DEFAULT_MEMORY	   ((uint64_t)1 << 30)
 
 struct arguments {

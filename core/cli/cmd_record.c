@@ -12,12 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tool/args.h"
+#include "base/time.h"
+#include "base/trigger_file.h"
+#include "base/trigger_text.h"
+#include "base/utf8.h"
 #include "cli/cmd.h"
-#include "cli/run/followers.h"
 #include "cli/on_dump.h"
-#include "symbol/elf_program.h"
 #include "cli/preload_path.h"
+#include "cli/run/followers.h"
 #include "cli/run/record_began.h"
 #include "cli/run/record_cause.h"
 #include "cli/run/record_child.h"
@@ -26,16 +28,15 @@
 #include "cli/run/record_line.h"
 #include "cli/run/record_result.h"
 #include "cli/run/record_ship.h"
-#include "watch/recover_users.h"
-#include "text/text.h"
 #include "cli/trigger_names.h"
-#include "base/trigger_text.h"
-#include "base/utf8.h"
-#include "base/trigger_file.h"
+#include "symbol/elf_program.h"
+#include "text/text.h"
+#include "tool/args.h"
+#include "watch/recover_users.h"
 
 #define CPU_HZ_MAX 1000
 #define HOUR_MS	   3600000
-#define SHIP_NS	   UINT64_C(10000000000)
+#define SHIP_NS	   (10 * D9__SECOND_NS)
 
 #define MEMORY_MEAN	(UINT64_C(512) << 10) /* bytes between samples */
 #define MEMORY_MEAN_MAX (UINT64_C(1) << 40)
@@ -556,11 +557,11 @@ static bool take_period(const struct d9__args *args, char *out, size_t size)
 
 	if (!d9__args_duration_ns(args, &ns))
 		return false;
-	if (ns == 0 || ns % UINT64_C(1000000000)) {
+	if (ns == 0 || ns % D9__SECOND_NS) {
 		d9__cmd_fail("record", "--rotate %s: whole seconds, at least 1s", args->value);
 		return false;
 	}
-	snprintf(out, size, "%" PRIu64, ns / UINT64_C(1000000000));
+	snprintf(out, size, "%" PRIu64, ns / D9__SECOND_NS);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include <dial9/error.h>
 
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/cmd_symbolize.h"
 #include "cli/ship/ship_options.h"
@@ -27,7 +28,6 @@
 #include "tool/args.h"
 #include "watch/recover_dir.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define GIVE_UP	  4 /* failures in a row of a store that is asked once */
 
 /* ---- what is told ---- */
@@ -154,14 +154,6 @@ static int take_paths(struct d9__ship_service *ship, char **paths)
 	return status;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /* ---- a link ---- */
 
 static int print_link(struct d9__ship_service *ship)
@@ -173,11 +165,11 @@ static int print_link(struct d9__ship_service *ship)
 
 	if (status)
 		return status;
-	if (options->expires_ns < SECOND_NS || options->expires_ns > 7 * 86400 * SECOND_NS)
+	if (options->expires_ns < D9__SECOND_NS || options->expires_ns > 7 * 86400 * D9__SECOND_NS)
 		return d9__cmd_fail("ship", "--expires is 1s to 168h");
 	if (d9__bucket_start(&options->store, &ship->shipper.bucket, why, sizeof(why)))
 		return d9__cmd_fail("ship", "%s: %s", options->to, why);
-	if (d9__bucket_presign(ship->shipper.bucket, 0, options->link, (unsigned)(options->expires_ns / SECOND_NS)) ||
+	if (d9__bucket_presign(ship->shipper.bucket, 0, options->link, (unsigned)(options->expires_ns / D9__SECOND_NS)) ||
 	    d9__bucket_wait(ship->shipper.bucket, -1, &answer) != 1)
 		return d9__cmd_fail("ship", "--link '%s': no object has such a key", options->link);
 	if (answer->class != D9__BUCKET_DONE) {
@@ -248,7 +240,7 @@ static int run(struct d9__ship_service *ship, char **paths)
 	ship->shipper.context = ship;
 	ship->shipper.give_up = ship->options.once ? GIVE_UP : 0;
 	if (ship->options.deadline_ns)
-		ship->shipper.deadline_ns = now_ns() + ship->options.deadline_ns;
+		ship->shipper.deadline_ns = d9__mono_ns() + ship->options.deadline_ns;
 	d9__ship_service_prepare(ship);
 	return run_tree(ship);
 }

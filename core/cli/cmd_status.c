@@ -8,15 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tool/args.h"
+#include "base/time.h"
 #include "cli/cmd.h"
-#include "watch/dir_fault.h"
-#include "watch/recorders.h"
-#include "watch/open_calls_now.h"
 #include "cli/status_json.h"
-#include "cli/status_store.h"
 #include "cli/status_log.h"
+#include "cli/status_store.h"
 #include "text/text.h"
+#include "tool/args.h"
+#include "watch/dir_fault.h"
+#include "watch/open_calls_now.h"
+#include "watch/recorders.h"
 
 #define LABEL_WIDTH 14
 #define PROGRAM_WIDTH 15
@@ -46,7 +47,7 @@ static const struct d9__usage usage = {
 /* "12s", "3m", "2h", "5d" */
 static const char *short_time(uint64_t ns, char buf[SHORT_LEN])
 {
-	uint64_t s = ns / UINT64_C(1000000000);
+	uint64_t s = ns / D9__SECOND_NS;
 
 	if (s < 100)
 		snprintf(buf, SHORT_LEN, "%" PRIu64 "s", s);

@@ -13,22 +13,22 @@
 
 #include "analyze/budget.h"
 #include "analyze/histogram.h"
-#include "text/page.h"
 #include "analyze/table.h"
-#include "tool/args.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/info_json.h"
-#include "watch/live.h"
 #include "cli/raw_terminal.h"
+#include "read/known_text.h"
+#include "symbol/symbolizer.h"
+#include "text/page.h"
+#include "text/text.h"
+#include "tool/args.h"
+#include "tool/symbol_options.h"
+#include "watch/live.h"
+#include "watch/open_calls_now.h"
 #include "watch/recorders.h"
 #include "watch/recover_child.h"
-#include "watch/open_calls_now.h"
-#include "symbol/symbolizer.h"
-#include "tool/symbol_options.h"
-#include "text/text.h"
-#include "read/known_text.h"
 
-#define SECOND_NS     UINT64_C(1000000000)
 #define WORKERS       1024
 #define CALLBACKS_MAX 4096 /* further ones are one */
 #define ROWS          20   /* where there is no screen */
@@ -102,14 +102,6 @@ struct top {
 };
 
 /* ---- counting ---- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
-}
 
 /* "CALLBACK @ PLACE": all places of a callback are one. */
 static size_t name_len(struct d9_text loc)
@@ -408,7 +400,7 @@ static double span_s(const struct top *top)
 {
 	uint64_t ns = top->newest_ns - top->oldest_ns;
 
-	return (double)(ns ? ns : top->options->interval_ns) / (double)SECOND_NS;
+	return (double)(ns ? ns : top->options->interval_ns) / (double)D9__SECOND_NS;
 }
 
 /* ---- the table ---- */
@@ -472,7 +464,7 @@ static void put_figure(struct d9__text_out *out, const struct top *top, const st
 		snprintf(text, sizeof(text), "%.1f", (double)(c->took.count - c->open) / seconds);
 		break;
 	case BUSY:
-		snprintf(text, sizeof(text), "%.1f", (double)c->busy_ns / (double)SECOND_NS / seconds * 100);
+		snprintf(text, sizeof(text), "%.1f", (double)c->busy_ns / (double)D9__SECOND_NS / seconds * 100);
 		break;
 	case P50:
 		d9__duration_text(d9__histogram_quantile(&c->took, 0.5), text);
@@ -544,7 +536,7 @@ static size_t put_head(struct d9__text_out *out, struct top *top, const struct l
 	if (loops > 1)
 		snprintf(whole, sizeof(whole), " of %u", 100 * loops);
 	snprintf(parts[2], sizeof(parts[2]), "loop%s %.1f%s %% busy", loops > 1 ? "s" : "",
-		 (double)top->busy_ns / (double)SECOND_NS / span_s(top) * 100, whole);
+		 (double)top->busy_ns / (double)D9__SECOND_NS / span_s(top) * 100, whole);
 	snprintf(parts[3], sizeof(parts[3]), "queue %" PRIu64, top->global_queue);
 	snprintf(parts[4], sizeof(parts[4]), "%" PRIu64 " lost", top->recorder->lost);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -723,10 +715,10 @@ static int loop(struct top *top, struct d9__live *live)
 		if (err)
 			break;
 		/* Segments grow once a second: until then the table before holds. */
-		if (!screen || top->calls || now_ns() - shown_ns > 2 * SECOND_NS) {
+		if (!screen || top->calls || d9__mono_ns() - shown_ns > 2 * D9__SECOND_NS) {
 			status = show(top, screen);
 			forget_interval(top);
-			shown_ns = now_ns();
+			shown_ns = d9__mono_ns();
 		}
 		if (!screen || status)
 			break;
@@ -765,7 +757,7 @@ static int run(const struct options *options, pid_t pid)
 		 * Look back one second further than the interval, because events reach the segment
 		 * up to a second late.
 		 */
-		uint64_t back_ns = options->interval_ns + SECOND_NS, ns = now_ns();
+		uint64_t back_ns = options->interval_ns + D9__SECOND_NS, ns = d9__mono_ns();
 
 		/* Start without a limit, because a running process writes an unknown amount. */
 		d9__budget_start(0);
@@ -793,7 +785,7 @@ static int run(const struct options *options, pid_t pid)
 int d9__cmd_top(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct options options = { .interval_ns = SECOND_NS };
+	struct options options = { .interval_ns = D9__SECOND_NS };
 	uint64_t pid;
 	int key;
 
@@ -812,7 +804,7 @@ int d9__cmd_top(int argc, char **argv)
 		return d9__cmd_fail("top", "which PID? see dial9 top --help");
 	if (!d9__parse_u64(argv[args.first], &pid) || !pid || pid > INT_MAX)
 		return d9__cmd_fail("top", "'%s' is no process id", argv[args.first]);
-	if (options.interval_ns < 10000000 || options.interval_ns > 3600 * SECOND_NS)
+	if (options.interval_ns < 10000000 || options.interval_ns > 3600 * D9__SECOND_NS)
 		return d9__cmd_fail("top", "--interval wants 10ms to 1h");
 	return run(&options, (pid_t)pid);
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/time.h"
 #include "cli/info_json.h"
 #include "read/folder.h"
 #include "text/json.h"
@@ -20,7 +21,7 @@
 #define NAME_MOST   24
 #define NAME_LEAST  8
 #define NAMED	    8 /* missing segments or fired triggers are listed by name, at most */
-#define OVERDUE_NS  UINT64_C(60000000000)
+#define OVERDUE_NS  (60 * D9__SECOND_NS)
 
 /* ---- gathering ---- */
 
@@ -249,7 +250,7 @@ static void print_rest(FILE *out, const struct d9__kept_dump *dump)
 /* An open one is rewritten as soon as its window closes. */
 static void print_overdue(FILE *out, const struct d9__kept_dump *dump)
 {
-	uint64_t now_ns = (uint64_t)time(NULL) * UINT64_C(1000000000);
+	uint64_t now_ns = (uint64_t)time(NULL) * D9__SECOND_NS;
 
 	if (dump->state == D9__KEPT_OPEN && dump->to_ns && dump->to_ns + OVERDUE_NS < now_ns)
 		fprintf(out, "its window is over, and nobody has closed it: its process has ended, or cannot write");

@@ -18,20 +18,13 @@
 
 #include "base/artefact.h"
 #include "base/dir.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "ring/directory.h"
 #include "ship/shipped.h"
 #include "text/text.h"
 
 #define PAUSE_NS 200000000L /* between two looks */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 static int print_key(const char *key)
 {
@@ -154,14 +147,14 @@ static int look(struct wanted *wanted)
 
 int d9__dump_receipt(const char *path, uint64_t timeout_ns)
 {
-	uint64_t until_ns = now_ns() + timeout_ns;
+	uint64_t until_ns = d9__mono_ns() + timeout_ns;
 	struct wanted wanted = { .n = 0 };
 	int status = want(&wanted, path);
 
 	if (status)
 		status = d9__cmd_fail("dump", "%s: %s", path, d9_strerror(status));
 	else
-		while ((status = look(&wanted)) == -EAGAIN && now_ns() < until_ns)
+		while ((status = look(&wanted)) == -EAGAIN && d9__mono_ns() < until_ns)
 			nanosleep(&(struct timespec) { .tv_nsec = PAUSE_NS }, NULL);
 	if (status == -EAGAIN) {
 		d9__cmd_fail("dump", "%s: no shipper has stored it in that time; it stays; see dial9 help ship", path);

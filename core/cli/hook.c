@@ -10,16 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "cli/hook.h"
 #include "stage/clean_environment.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static int set_files(posix_spawn_file_actions_t *files)
 {
@@ -69,7 +62,7 @@ int d9__hook_start(struct d9__hook *hook, char **argv, uint64_t limit_ns)
 		err = set_files(&files);
 		if (!err)
 			err = set_attributes(&attributes);
-		hook->until_ns = now_ns() + limit_ns;
+		hook->until_ns = d9__mono_ns() + limit_ns;
 		hook->killed = false;
 		if (!err)
 			err = posix_spawnp(&hook->pid, argv[0], &files, &attributes, argv, environment);
@@ -94,7 +87,7 @@ enum d9__hook_state d9__hook_look(struct d9__hook *hook, int *wait_status)
 	/*
 	 * The process is not reaped yet, so the kernel cannot have given its number to another one.
 	 */
-	if (!hook->killed && now_ns() >= hook->until_ns) {
+	if (!hook->killed && d9__mono_ns() >= hook->until_ns) {
 		siginfo_t info = { .si_pid = 0 };
 
 		hook->killed = !waitid(P_PID, (id_t)hook->pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid;

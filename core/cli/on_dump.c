@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "cli/cmd.h"
 #include "cli/hook.h"
 #include "cli/on_dump.h"
@@ -285,19 +286,9 @@ static void look_into(struct d9__on_dump *it, struct place *place)
 /* Return the parent of |pid|; 0: unknown. */
 static pid_t parent_of(pid_t pid)
 {
-	char path[32], text[512], *behind;
-	int fd, parent = 0;
-	ssize_t n;
+	struct d9__proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	/* The name may hold anything. */
-	behind = strrchr(text, ')');
-	return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
+	return d9__proc_stat_read(&stat, pid) ? (pid_t)d9__proc_stat_field(&stat, D9__STAT_PARENT) : 0;
 }
 
 static bool is_another_dial9(pid_t pid)

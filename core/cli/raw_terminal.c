@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "cli/raw_terminal.h"
 
 static struct termios before;
@@ -71,7 +72,7 @@ void d9__raw_terminal_begin(void)
 bool d9__raw_terminal_quits(uint64_t ns)
 {
 	struct pollfd input = { .fd = keys ? STDIN_FILENO : -1, .events = POLLIN };
-	struct timespec left = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	struct timespec left = d9__timespec_of(ns);
 	char key = 0;
 
 	if (ended)

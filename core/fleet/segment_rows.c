@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/time.h"
 #include "format/hash.h"
 #include "read/known_text.h"
 
-#define MINUTE_NS   UINT64_C(60000000000)
+#define MINUTE_NS   (60 * D9__SECOND_NS)
 #define MINUTES_MAX 1440 /* of one piece of a call; later minutes count in the last */
 
 /* The columns in which samples have to agree to share a row. */

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/time.h"
 #include "report/report.h"
 
 #define MINUTE_US INT64_C(60000000)
@@ -139,7 +140,7 @@ static void put_ts(struct d9__parquet *file, const struct d9__segment_contents *
 
 static uint32_t minute_of(const struct d9__segment_contents *segment, uint64_t ns)
 {
-	return (uint32_t)(wall_ns(segment, ns) / UINT64_C(60000000000));
+	return (uint32_t)(wall_ns(segment, ns) / (60 * D9__SECOND_NS));
 }
 
 static void put_callback(struct d9__parquet *file, const struct d9__callback *callback)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/time.h"
 #include "query/query.h"
 #include "query/query_functions.h"
 #include "query/query_load.h"
@@ -23,14 +24,6 @@
 /* Columns of EXPLAIN. */
 #define EXPLAIN_OPCODE 1
 #define EXPLAIN_P2     3
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* ---- what a statement may do ---- */
 
@@ -70,7 +63,7 @@ static int look_at_clock(void *context)
 {
 	struct d9__query *query = context;
 
-	if (!query->until_ns || now_ns() < query->until_ns)
+	if (!query->until_ns || d9__mono_ns() < query->until_ns)
 		return 0;
 	query->late = true;
 	return 1;
@@ -140,7 +133,7 @@ int d9__query_open(struct d9__query *query, const struct d9__query_options *opti
 
 static int fill(struct d9__query *query, uint32_t wanted)
 {
-	uint64_t start_ns = now_ns(), rows = 0;
+	uint64_t start_ns = d9__mono_ns(), rows = 0;
 	int status;
 
 	wanted &= ~query->filled;
@@ -156,7 +149,7 @@ static int fill(struct d9__query *query, uint32_t wanted)
 	query->filled |= wanted;
 	if (query->options->verbose)
 		fprintf(stderr, "dial9 query: %llu rows in %.2f s\n", (unsigned long long)rows,
-			(double)(now_ns() - start_ns) / 1e9);
+			(double)(d9__mono_ns() - start_ns) / 1e9);
 	if (!rows && status)
 		return status;
 	query->status |= status;
@@ -278,7 +271,7 @@ static int run_one(struct d9__query *query, const char *sql, struct d9__text_out
 		sqlite3_finalize(stmt);
 		return status;
 	}
-	query->until_ns = query->options->timeout_ns ? now_ns() + query->options->timeout_ns : 0;
+	query->until_ns = query->options->timeout_ns ? d9__mono_ns() + query->options->timeout_ns : 0;
 	err = d9__query_output(out, stmt, query->options->format);
 	d9__text_flush(out);
 	status = err == SQLITE_DONE || out->err ? 0 : tell_error(query);

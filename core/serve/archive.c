@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "serve/aggregate.h"
 #include "serve/archive_parse.h"
 #include "serve/archive_parts.h"
@@ -41,10 +42,7 @@ static const struct d9__child_options limits = { .seconds = 120, .bytes_max = (s
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return d9__mono_ns() / D9__MS_NS;
 }
 
 /* ---- reading ---- */

@@ -20,6 +20,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/time.h"
+
 #define CONNECTIONS_MAX 448 /* in all */
 #define CLIENT_MAX	384 /* of one address */
 #define FDS		4096
@@ -48,10 +50,7 @@ struct d9__guard {
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return d9__mono_ns() / D9__MS_NS;
 }
 
 static uint64_t cookie_of(int fd)

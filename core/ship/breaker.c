@@ -3,9 +3,10 @@
 
 #include "ship/breaker.h"
 
-#define SECOND	    UINT64_C(1000000000)
-#define FIRST	    SECOND
-#define LONGEST	    (300 * SECOND)
+#include "base/time.h"
+
+#define FIRST	    D9__SECOND_NS
+#define LONGEST	    (300 * D9__SECOND_NS)
 #define DOUBLINGS   9  /* from FIRST to beyond LONGEST */
 #define RETRY_AFTER 300 /* seconds that a store may ask for */
 
@@ -18,7 +19,7 @@ void d9__breaker_fail(struct d9__breaker *breaker, uint64_t now_ns, unsigned ret
 		longest = LONGEST;
 	if (retry_after_s > RETRY_AFTER)
 		retry_after_s = RETRY_AFTER;
-	until_ns = now_ns + (retry_after_s ? retry_after_s * SECOND : random % (longest + 1));
+	until_ns = now_ns + (retry_after_s ? retry_after_s * D9__SECOND_NS : random % (longest + 1));
 	breaker->failures++;
 	if (until_ns > breaker->until_ns)
 		breaker->until_ns = until_ns;

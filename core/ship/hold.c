@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/artefact.h"
+#include "base/time.h"
 #include "ship/hold.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <dial9/error.h>
 
 
-#define TOUCH_NS UINT64_C(60000000000)
+#define TOUCH_NS (60 * D9__SECOND_NS)
 
 /* A descriptor with the lock, or -errno. */
 static int lock(const char *dir)

@@ -16,12 +16,12 @@
 
 #include <dial9/error.h>
 
+#include "base/time.h"
 #include "ship/hour.h"
 #include "ship/shipped.h"
-#include "stage/program.h"
 #include "stage/packed_output.h"
+#include "stage/program.h"
 
-#define SECOND	   UINT64_C(1000000000)
 #define VALUE_MAX  256 /* of a pair of the caller's */
 #define FIXED_MAX  (D9__BUCKET_META_MAX - 64)
 #define SUMMARY_DEPTH 8
@@ -178,7 +178,7 @@ static int name_it(struct d9__outgoing *out, const struct d9__outgoing_options *
 		.service = options->service ? options->service : out->facts.service,
 		.instance = options->instance ? options->instance : host,
 		.boot_id = process->boot_id[0] && !out->claim.copies ? process->boot_id : out->facts.boot_id,
-		.epoch_s = out->facts.start_ns ? out->facts.start_ns / SECOND : (uint64_t)out->claim.st.st_mtim.tv_sec,
+		.epoch_s = out->facts.start_ns ? out->facts.start_ns / D9__SECOND_NS : (uint64_t)out->claim.st.st_mtim.tv_sec,
 		.index = segment->index,
 		.ending = ending_of(options->gzip ? D9__CONTAINER_GZIP : out->facts.kind),
 		.original = options->original_keys,

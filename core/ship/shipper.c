@@ -13,15 +13,15 @@
 
 #include <dial9/error.h>
 
-#include "ship/hour.h"
+#include "base/time.h"
 #include "read/folder.h"
 #include "ring/directory.h"
 #include "ship/dump_object.h"
+#include "ship/hour.h"
 #include "ship/refused.h"
 #include "ship/shipped.h"
 
-#define MILLISECOND UINT64_C(1000000)
-#define STOP_NS	    (30 * 1000 * MILLISECOND)
+#define STOP_NS	    (30 * 1000 * D9__MS_NS)
 
 enum state { PENDING, RUNNING, FINISHED };
 
@@ -41,24 +41,24 @@ struct batch {
 	bool busy[D9__SHIPPER_PARALLEL_MAX];
 };
 
-static uint64_t now_ns(clockid_t clock)
+static uint64_t real_ns(void)
 {
-	struct timespec t;
+	struct timespec now;
 
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return d9__timespec_ns(&now);
 }
 
 /* True if the time is over.  After a signal to end, running transfers get a while. */
 static bool is_over(struct d9__shipper *shipper)
 {
-	uint64_t last_ns = now_ns(CLOCK_MONOTONIC) + STOP_NS;
+	uint64_t last_ns = d9__mono_ns() + STOP_NS;
 
 	if (shipper->pulse)
 		shipper->pulse(shipper->context);
 	if (shipper->stop && *shipper->stop && (!shipper->deadline_ns || shipper->deadline_ns > last_ns))
 		shipper->deadline_ns = last_ns;
-	if (shipper->deadline_ns && now_ns(CLOCK_MONOTONIC) >= shipper->deadline_ns)
+	if (shipper->deadline_ns && d9__mono_ns() >= shipper->deadline_ns)
 		shipper->over = true;
 	return shipper->over || (shipper->stop && *shipper->stop);
 }
@@ -82,9 +82,9 @@ static void fail_store(struct d9__shipper *shipper, const struct d9__bucket_answ
 	uint64_t random = 0;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = now_ns(CLOCK_MONOTONIC);
+		random = d9__mono_ns();
 	tell_store(shipper, answer);
-	d9__breaker_fail(&shipper->breaker, now_ns(CLOCK_MONOTONIC), answer->retry_after, random);
+	d9__breaker_fail(&shipper->breaker, d9__mono_ns(), answer->retry_after, random);
 	if (shipper->give_up && (answer->class == D9__BUCKET_UNUSABLE || shipper->breaker.failures >= shipper->give_up))
 		shipper->over = true;
 }
@@ -118,10 +118,10 @@ static int write_down(const struct d9__shipper *shipper, const struct d9__outgoi
 {
 	struct d9__shipped_line line = { .index = out->index,
 					 .bytes = out->bytes,
-					 .worst_ms = out->worst_ns / MILLISECOND,
+					 .worst_ms = out->worst_ns / D9__MS_NS,
 					 .first_ns = out->first_ns,
 					 .last_ns = out->last_ns,
-					 .stored_ns = now_ns(CLOCK_REALTIME),
+					 .stored_ns = real_ns(),
 					 .key = out->key };
 	int err = d9__shipped_gap(out->claim.dir, out->facts.evicted, out->epoch_s);
 
@@ -312,7 +312,7 @@ static int fill(struct batch *batch)
 	int err = 0;
 
 	while (!err && !is_over(shipper) &&
-	       batch->running < d9__breaker_allows(&shipper->breaker, now_ns(CLOCK_MONOTONIC), shipper->parallel)) {
+	       batch->running < d9__breaker_allows(&shipper->breaker, d9__mono_ns(), shipper->parallel)) {
 		size_t i = pending(batch), slot = 0;
 
 		if (i == batch->n)
@@ -327,13 +327,13 @@ static int fill(struct batch *batch)
 /* How long one may sleep: to the breaker's end or the deadline, and look at |stop| now and then. */
 static int pause_ms(const struct d9__shipper *shipper)
 {
-	uint64_t now = now_ns(CLOCK_MONOTONIC), until = now + 200 * MILLISECOND;
+	uint64_t now = d9__mono_ns(), until = now + 200 * D9__MS_NS;
 
 	if (shipper->breaker.until_ns > now && shipper->breaker.until_ns < until)
 		until = shipper->breaker.until_ns;
 	if (shipper->deadline_ns > now && shipper->deadline_ns < until)
 		until = shipper->deadline_ns;
-	return (int)((until - now) / MILLISECOND) + 1;
+	return (int)((until - now) / D9__MS_NS) + 1;
 }
 
 static int collect(struct batch *batch)
@@ -379,7 +379,7 @@ static int run_items(struct batch *batch)
 		err = fill(batch);
 		if (!err && (batch->running || pending(batch) < batch->n))
 			err = collect(batch);
-		if (!cancelled && shipper->deadline_ns && is_over(shipper) && now_ns(CLOCK_MONOTONIC) >= shipper->deadline_ns) {
+		if (!cancelled && shipper->deadline_ns && is_over(shipper) && d9__mono_ns() >= shipper->deadline_ns) {
 			cancel(batch);
 			cancelled = true;
 		}
@@ -496,7 +496,7 @@ static bool put_text(struct d9__shipper *shipper, const char *path, const char *
 	while (!is_over(shipper)) {
 		int got = -EAGAIN;
 
-		if (d9__breaker_allows(&shipper->breaker, now_ns(CLOCK_MONOTONIC), 1))
+		if (d9__breaker_allows(&shipper->breaker, d9__mono_ns(), 1))
 			got = try_text(shipper, path, &put, text);
 		else if (shipper->give_up)
 			nanosleep(&(struct timespec) { .tv_nsec = 50000000 }, NULL);
@@ -555,7 +555,7 @@ static void ship_marker(struct d9__shipper *shipper, int dir, const struct d9__h
 static int ship_hours(struct d9__shipper *shipper, const struct d9__ship_process *process)
 {
 	struct d9__hour_markers markers = { 0 };
-	uint64_t now_s = now_ns(CLOCK_REALTIME) / UINT64_C(1000000000);
+	uint64_t now_s = (uint64_t)time(NULL);
 	int dir = d9__directory_open(process->path, 0), err;
 
 	if (dir < 0)

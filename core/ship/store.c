@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "ship/class_name.h"
 #include "ship/message.h"
 #include "ship/store_program.h"
@@ -571,10 +572,7 @@ static void answer_lost(struct d9__bucket *bucket)
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
+	return (int64_t)(d9__mono_ns() / D9__MS_NS);
 }
 
 int d9__bucket_wait(struct d9__bucket *bucket, int timeout_ms,

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/artefact.h"
+#include "base/time.h"
 #include "ship/watch.h"
 
 #include <poll.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 
-#define SECOND UINT64_C(1000000000)
 
 void d9__ship_watch_open(struct d9__ship_watch *watch)
 {
@@ -72,20 +72,12 @@ static bool take(int fd)
 	return any;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
-
 void d9__ship_watch_wait(const struct d9__ship_watch *watch, uint64_t until_ns, const sigset_t *mask)
 {
 	struct pollfd fd = { watch->fd, POLLIN, 0 };
 
-	for (uint64_t now = now_ns(); now < until_ns; now = now_ns()) {
-		struct timespec left = { .tv_sec = (time_t)((until_ns - now) / SECOND), .tv_nsec = (long)((until_ns - now) % SECOND) };
+	for (uint64_t now = d9__mono_ns(); now < until_ns; now = d9__mono_ns()) {
+		struct timespec left = { .tv_sec = (time_t)((until_ns - now) / D9__SECOND_NS), .tv_nsec = (long)((until_ns - now) % D9__SECOND_NS) };
 
 		if (ppoll(&fd, 1, &left, mask) <= 0 || take(watch->fd))
 			return;

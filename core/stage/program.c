@@ -14,13 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "read/input.h"
 #include "stage/clean_environment.h"
 #include "stage/program.h"
 
-#define MS	 UINT64_C(1000000)
 #define TICK_MS	 10
-#define GRACE_NS (1000 * MS) /* for processes that still write when the program has ended */
+#define GRACE_NS (1000 * D9__MS_NS) /* for processes that still write when the program has ended */
 
 static volatile pid_t running;
 
@@ -37,14 +37,6 @@ struct pump {
 	char sent[16 << 10], got[64 << 10];
 	size_t n_sent, sent_from;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec;
-}
 
 /* ---- starting it ---- */
 
@@ -233,7 +225,7 @@ static void wait_and_move(struct pump *pump, uint64_t until_ns)
 	struct pollfd ends[] = { { pump->in, POLLOUT, 0 },
 				 { pump->out, POLLIN, 0 },
 				 { pump->err, POLLIN, 0 } };
-	uint64_t now = now_ns(), left_ms = now < until_ns ? (until_ns - now) / MS + 1 : 0;
+	uint64_t now = d9__mono_ns(), left_ms = now < until_ns ? (until_ns - now) / D9__MS_NS + 1 : 0;
 
 	poll(ends, 3, left_ms < TICK_MS ? (int)left_ms : TICK_MS);
 	if (pump->program->pulse)
@@ -262,13 +254,13 @@ static bool is_refused(const struct pump *pump)
 /* Run until the program has ended and its pipes are closed, but no longer than it may. */
 static void run(struct pump *pump)
 {
-	uint64_t until_ns = now_ns() + pump->program->timeout_ns;
+	uint64_t until_ns = d9__mono_ns() + pump->program->timeout_ns;
 	bool ended = false;
 
-	while (!is_refused(pump) && now_ns() < until_ns) {
+	while (!is_refused(pump) && d9__mono_ns() < until_ns) {
 		if (!ended && has_ended(pump)) {
 			ended = true;
-			until_ns = now_ns() + GRACE_NS < until_ns ? now_ns() + GRACE_NS : until_ns;
+			until_ns = d9__mono_ns() + GRACE_NS < until_ns ? d9__mono_ns() + GRACE_NS : until_ns;
 		}
 		if (ended && pump->out < 0)
 			break;

@@ -12,6 +12,7 @@
 
 #include <dial9/error.h>
 
+#include "base/time.h"
 #include "stage/frames.h"
 #include "stage/packed_output.h"
 #include "stage/program.h"
@@ -24,7 +25,6 @@
 #define REDACT		   "redact:"
 #define STATUS_AGAIN	   75 /* EX_TEMPFAIL of sysexits.h */
 #define SYMBOLIZE_PATIENCE 10 /* times a program's: large binaries take long the first time */
-#define SECOND_NS	   UINT64_C(1000000000)
 
 /* One segment on its way. */
 struct way {
@@ -41,7 +41,7 @@ enum step { STEP_DONE, STEP_FAILED, STEP_AGAIN };
 
 void d9__stages_init(struct d9__stages *stages)
 {
-	*stages = (struct d9__stages) { .timeout_ns = 30 * SECOND_NS,
+	*stages = (struct d9__stages) { .timeout_ns = 30 * D9__SECOND_NS,
 					.limit_bytes = UINT64_C(512) << 20 };
 }
 
@@ -253,7 +253,7 @@ static enum step redact(struct way *way, struct d9__stage *stage, int to)
 
 static double seconds(uint64_t ns)
 {
-	return (double)ns / (double)SECOND_NS;
+	return (double)ns / (double)D9__SECOND_NS;
 }
 
 /* Write into |way->why| how the program ended, with its output. */

@@ -5,28 +5,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "tool/progress.h"
 
-#define FIRST_NS UINT64_C(1000000000)
+#define FIRST_NS D9__SECOND_NS
 #define PERIOD_NS UINT64_C(200000000)
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 void d9__progress_init(struct d9__progress *progress)
 {
 	*progress = (struct d9__progress){ .on = isatty(STDERR_FILENO) == 1 };
-	progress->next_ns = now_ns() + FIRST_NS;
+	progress->next_ns = d9__mono_ns() + FIRST_NS;
 }
 
 void d9__progress_draw(struct d9__progress *progress, uint64_t done, uint64_t total)
 {
-	uint64_t now = now_ns();
+	uint64_t now = d9__mono_ns();
 
 	if (!progress->on || now < progress->next_ns)
 		return;

@@ -15,24 +15,15 @@
 
 #include <dial9/error.h>
 
+#include "base/time.h"
 #include "text/fail.h"
 #include "tool/args.h"
 #include "watch/control.h"
 #include "watch/dir_fault.h"
 
 #define WORDS_BYTES (D9__RING_FULL_AT - D9__RING_CONTROL_AT)
-#define TURN_NS     (10 * MS_NS)
-#define MS_NS       UINT64_C(1000000)
-#define SECOND_NS   UINT64_C(1000000000)
-#define ANSWER_NS   (10 * SECOND_NS)
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
-}
+#define TURN_NS     (10 * D9__MS_NS)
+#define ANSWER_NS   (10 * D9__SECOND_NS)
 
 /* ---- the words ---- */
 
@@ -208,21 +199,21 @@ static int not_rotated(const struct d9__control *control, int err)
 int d9__control_await(struct d9__control *control, const _Atomic(uint32_t) *done, uint32_t number,
 		      uint64_t timeout_ns)
 {
-	uint64_t end_ns = now_ns() + timeout_ns, pause_ns = MS_NS / 4, look_ns = now_ns();
+	uint64_t end_ns = d9__mono_ns() + timeout_ns, pause_ns = D9__MS_NS / 4, look_ns = d9__mono_ns();
 
 	/* acquire: pairs with the process's release of its answer */
 	while ((int32_t)(atomic_load_explicit(done, memory_order_acquire) - number) < 0) {
-		uint64_t now = now_ns();
+		uint64_t now = d9__mono_ns();
 
 		if (now >= end_ns)
 			return no_answer(control);
-		if (now - look_ns > SECOND_NS) {
+		if (now - look_ns > D9__SECOND_NS) {
 			look_ns = now;
 			if (d9__ring_view_owner(&control->view) != D9__OWNER_ALIVE)
 				return no_answer(control);
 		}
 		nanosleep(&(struct timespec){ 0, (long)pause_ns }, NULL);
-		if (pause_ns < 20 * MS_NS)
+		if (pause_ns < 20 * D9__MS_NS)
 			pause_ns += pause_ns / 8;
 	}
 	return 0;

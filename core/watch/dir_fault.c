@@ -6,25 +6,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/proc.h"
 #include "watch/dir_fault.h"
-
-/* The user whose rights |pid| has.  False: it has ended. */
-static bool user_of(pid_t pid, uid_t *uid)
-{
-	char path[32], line[128];
-	unsigned effective = 0;
-	bool found = false;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "r");
-	while (file && !found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "Uid: %*u %u", &effective) == 1;
-	if (file)
-		fclose(file);
-	*uid = effective;
-	return found;
-}
 
 static bool explain(char out[D9__DIR_FAULT_LEN], const char *dir, uid_t uid, enum d9__dir_use use, int err)
 {
@@ -54,9 +37,10 @@ const char *d9__dir_fault(char out[D9__DIR_FAULT_LEN], pid_t pid, const char *di
 {
 	char below[PATH_MAX];
 	uid_t uid;
+	gid_t gid;
 
 	out[0] = '\0';
-	if ((err != -EPERM && err != -EACCES) || !user_of(pid, &uid) || explain(out, dir, uid, use, err))
+	if ((err != -EPERM && err != -EACCES) || !d9__proc_user(pid, &uid, &gid) || explain(out, dir, uid, use, err))
 		return out;
 	if (snprintf(below, sizeof(below), "%s/%s", dir, boot_id) < (int)sizeof(below))
 		explain(out, below, uid, D9__DIR_TRACE, err);

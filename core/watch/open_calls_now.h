@@ -8,11 +8,12 @@
 
 #include <stdint.h>
 
+#include "base/time.h"
 #include "watch/recorders.h"
 
 struct d9__symbolizer;
 
-#define D9__RUNNING_LONG_NS UINT64_C(1000000000) /* from here on it is worth a line */
+#define D9__RUNNING_LONG_NS D9__SECOND_NS /* from here on it is worth a line */
 #define D9__RUNNING_LEN	    256
 
 struct d9__open_calls_now {

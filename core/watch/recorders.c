@@ -16,13 +16,13 @@
 
 #include "watch/recorders.h"
 
+#include "base/time.h"
 #include "text/fail.h"
 
 #define SHM_DIR		"/dev/shm"
-#define SECOND_NS	UINT64_C(1000000000)
 #define BETWEEN_LOOKS	UINT64_C(200000000)
-#define HUNG_AFTER	(5 * SECOND_NS)
-#define BLIND_AFTER	(10 * SECOND_NS)
+#define HUNG_AFTER	(5 * D9__SECOND_NS)
+#define BLIND_AFTER	(10 * D9__SECOND_NS)
 #define RINGS_MAX	1024
 #define STEPS_MAX	1000000 /* looks at what may be a ring, in all processes: a second or two */
 #define BUSY_SHARE	4 /* a thread that used a quarter of the time works */
@@ -453,7 +453,7 @@ static int look_again(struct d9__recorder_seen *recorder)
 					      : 0;
 	if (elapsed_ns && recorder->look.recorded > recorder->first_recorded)
 		recorder->per_second = (double)(recorder->look.recorded - recorder->first_recorded) *
-				       (double)SECOND_NS / (double)elapsed_ns;
+				       (double)D9__SECOND_NS / (double)elapsed_ns;
 	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
 		recorder->lost += recorder->look.lost[cause];
 	recorder->owner = d9__ring_view_owner(&recorder->view);

@@ -22,7 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "base/sanitized.h"
+#include "base/time.h"
 #include "drain/rescue.h"
 #include "ring/ring_view.h"
 #include "segment/files.h"
@@ -67,36 +69,26 @@ int d9__rights_take(const struct d9__child_user *user)
 	return err;
 }
 
-/* The first of real, effective, saved and file system id in |line| that is not root's. */
-static bool take_ids(const char *line, const char *key, unsigned *out)
+/* Return the first of the real, effective, saved and file system id that is not root's; 0: there is none. */
+static unsigned first_id(pid_t pid, const char *key)
 {
-	unsigned ids[4];
-	size_t len = strlen(key);
+	unsigned long ids[4];
+	unsigned found = 0;
 
-	if (strncmp(line, key, len) != 0 || sscanf(line + len, "%u %u %u %u", ids, ids + 1, ids + 2, ids + 3) != 4)
-		return false;
+	if (pid <= 0 || d9__proc_status(pid, key, ids, 4) != 4)
+		return 0;
 	for (size_t i = 4; i-- > 0;)
-		*out = ids[i] ? ids[i] : *out;
-	return true;
+		found = ids[i] ? (unsigned)ids[i] : found;
+	return found;
 }
 
 struct d9__child_user d9__child_user_of(const struct d9__ring_view *view)
 {
-	struct d9__child_user user = { 0, 0 };
-	char path[32], line[128];
 	struct stat st;
-	FILE *file;
 
 	if (!fstat(view->fd, &st) && st.st_uid)
 		return (struct d9__child_user){ st.st_uid, st.st_gid };
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)view->pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (!take_ids(line, "Uid:", &user.uid))
-			take_ids(line, "Gid:", &user.gid);
-	if (file)
-		fclose(file);
-	return user;
+	return (struct d9__child_user){ first_id(view->pid, "Uid:"), first_id(view->pid, "Gid:") };
 }
 
 /* ---- the child ---- */
@@ -323,10 +315,7 @@ bool d9__child_is_empty(const struct d9__child_user *user, struct d9__dead_ring 
 
 static int now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int)(ts.tv_sec % 1000000 * 1000 + ts.tv_nsec / 1000000);
+	return (int)(d9__mono_ns() / D9__MS_NS % 1000000000);
 }
 
 bool d9__child_ask(const struct d9__child_user *user, int fd, void (*fill)(void *arg, void *answer), void *arg,

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "cli/run/followers.h"
 
 #define ENVIRONMENT_MAX ((size_t)6 << 20) /* the kernel's limit for arguments and environment */
@@ -47,30 +48,13 @@ static char *read_all(const char *path, size_t *len)
  */
 static bool is_in_exec(pid_t pid)
 {
-	char path[64], *text, *p;
-	unsigned long long field, size = 0, code = 0, begin = 0, end = 0;
-	size_t len;
+	struct d9__proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	text = read_all(path, &len);
-	p = text ? strrchr(text + 1, ')') : NULL; /* behind the name, field 2 */
-	for (int i = 3; p && i <= 51; i++) {
-		p = strchr(p + 1, ' ');
-		if (!p)
-			break;
-		field = strtoull(p + 1, NULL, 10);
-		if (i == 23)
-			size = field;
-		else if (i == 26)
-			code = field;
-		else if (i == 50)
-			begin = field;
-		else if (i == 51)
-			end = field;
-	}
-	free(text);
+	if (!d9__proc_stat_read(&stat, pid) || !d9__proc_stat_field(&stat, D9__STAT_MEMORY))
+		return false;
 	/* Begin and end differ: it was, and has come out of it. */
-	return size && (!code || begin != end);
+	return !d9__proc_stat_field(&stat, D9__STAT_CODE) ||
+	       d9__proc_stat_field(&stat, D9__STAT_ENV_BEGIN) != d9__proc_stat_field(&stat, D9__STAT_ENV_END);
 }
 
 /* As read_all(); of a process that becomes another program, that of the latter. */
@@ -152,15 +136,8 @@ bool d9__followers_remove_dir(const char *dir)
 
 uid_t d9__follower_uid(pid_t pid)
 {
-	char path[64], *text, *line;
-	unsigned uid = (unsigned)-1;
-	size_t len;
+	uid_t uid;
+	gid_t gid;
 
-	snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
-	text = read_all(path, &len);
-	line = text ? strstr(text + 1, "\nUid:") : NULL;
-	if (!line || sscanf(line, "\nUid: %*u %u", &uid) != 1)
-		uid = (unsigned)-1;
-	free(text);
-	return (uid_t)uid;
+	return d9__proc_user(pid, &uid, &gid) ? uid : (uid_t)-1;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/store_name.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/run/record_child.h"
 #include "ring/directory.h"
@@ -31,14 +32,6 @@
 #define GRACE_NS    UINT64_C(2000000000) /* beyond the deadline that it knows of itself */
 #define NICE	    10
 #define OWN_WORDS   8
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 /* ---- a `dial9 ship` ---- */
 
@@ -138,7 +131,7 @@ static bool wait_for(pid_t *pid, uint64_t until_ns)
 	bool ended = false;
 	int status = 0;
 
-	while (!(ended = has_ended(*pid, &status)) && now_ns() < until_ns && !d9__child_is_to_end())
+	while (!(ended = has_ended(*pid, &status)) && d9__mono_ns() < until_ns && !d9__child_is_to_end())
 		nanosleep(&(struct timespec){ .tv_nsec = (long)STEP_NS }, NULL);
 	if (!ended) {
 		kill(-*pid, SIGKILL);
@@ -265,7 +258,7 @@ static void count(const struct d9__record_ship *ship, const struct d9__namespace
 /* Run another `dial9 ship` for what is left. */
 static void send_rest(struct d9__record_ship *ship, uint64_t until_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now = d9__mono_ns();
 	char deadline[32];
 	const char *own[] = { "--once", "--deadline", deadline, NULL };
 
@@ -279,7 +272,7 @@ static void send_rest(struct d9__record_ship *ship, uint64_t until_ns)
 
 void d9__record_ship_end(struct d9__record_ship *ship, const struct d9__namespaces *before, struct d9__record_shipped *out)
 {
-	uint64_t until_ns = now_ns() + ship->deadline_ns;
+	uint64_t until_ns = d9__mono_ns() + ship->deadline_ns;
 	bool anything;
 
 	*out = (struct d9__record_shipped){ .to = NULL };

@@ -12,12 +12,12 @@
 #include <dial9/error.h>
 
 #include "base/store_name.h"
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/ship/config_file.h"
 #include "ship/shipper.h"
 #include "tool/args.h"
 
-#define SECOND_NS	 UINT64_C(1000000000)
 #define USUAL_PREFIX	 "dial9-traces"
 #define ALONE		 0x1000 /* bit of a key: not for a file of configuration */
 #define MAX_RATE_AT_LEAST 1024
@@ -389,7 +389,7 @@ int d9__ship_options_read(struct d9__ship_options *options, int argc, char **arg
 	struct of_file file = { .options = options };
 	int result;
 
-	*options = (struct d9__ship_options) { .parallel = 2, .every_ns = 10 * SECOND_NS, .expires_ns = 3600 * SECOND_NS };
+	*options = (struct d9__ship_options) { .parallel = 2, .every_ns = 10 * D9__SECOND_NS, .expires_ns = 3600 * D9__SECOND_NS };
 	d9__stages_init(&options->stages);
 	result = find_config(argc, argv, &options->config);
 	if (result < 0)

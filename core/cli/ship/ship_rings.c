@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "ship/ring_target.h"
 #include "ship/tree.h"
@@ -35,18 +36,10 @@ struct rings {
 	int status;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
 /* 0: none is left; UINT64_MAX: there is no limit. */
 static uint64_t time_left(const struct rings *rings)
 {
-	uint64_t used = now_ns() - rings->begun_ns;
+	uint64_t used = d9__mono_ns() - rings->begun_ns;
 
 	if (!rings->how->deadline_ns)
 		return UINT64_MAX;
@@ -243,7 +236,7 @@ static uint64_t next_pause(const struct d9__ship_rings *how, int status, uint64_
 
 int d9__ship_rings(const struct d9__ship_rings *how)
 {
-	struct rings rings = { .how = how, .begun_ns = now_ns() };
+	struct rings rings = { .how = how, .begun_ns = d9__mono_ns() };
 	uint64_t pause_ns = how->every_ns ? how->every_ns : STEP_NS;
 	int status = look(&rings);
 

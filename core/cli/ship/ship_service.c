@@ -14,6 +14,7 @@
 
 #include <dial9/error.h>
 
+#include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/segment_summary.h"
 #include "cli/ship/notify.h"
@@ -22,14 +23,13 @@
 #include "tool/args.h"
 #include "watch/recover_dir.h"
 
-#define SECOND_NS	UINT64_C(1000000000)
-#define HOUR_NS		(3600 * SECOND_NS)
+#define HOUR_NS		(3600 * D9__SECOND_NS)
 #define MIB		(UINT64_C(1) << 20)
 #define USUAL_BUDGET	(1024 * MIB) /* of a recorder */
 #define BUDGETS		4	     /* that dead processes may leave */
 #define MUCH		50	     /* per cent of a budget */
 #define TOO_MUCH	80
-#define LONGEST_WAIT_NS (20 * SECOND_NS) /* hold files have to be touched before */
+#define LONGEST_WAIT_NS (20 * D9__SECOND_NS) /* hold files have to be touched before */
 
 /* Requests from signal handlers; |interrupted|, set by each of them, makes the shipper return. */
 static volatile sig_atomic_t ends, reloads, interrupted;
@@ -41,14 +41,6 @@ static void on_signal(int signal)
 	else
 		ends = 1;
 	interrupted = 1;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
 /* ---- looking ---- */
@@ -143,9 +135,9 @@ static void weigh_backlog(struct d9__ship_service *ship)
 		ship->shipper.what.stages = &ship->options.stages;
 	else
 		keep_few(ship);
-	if (percent < MUCH || (ship->told_ns && now_ns() - ship->told_ns < HOUR_NS && (few || percent < TOO_MUCH)))
+	if (percent < MUCH || (ship->told_ns && d9__mono_ns() - ship->told_ns < HOUR_NS && (few || percent < TOO_MUCH)))
 		return;
-	ship->told_ns = now_ns();
+	ship->told_ns = d9__mono_ns();
 	d9__cmd_fail("ship", "%s: %s wait, %" PRIu64 " %% of what a recorder keeps before it removes the oldest%s", process->path,
 		     d9__units_bytes(bytes).text, percent,
 		     percent >= TOO_MUCH ? "; they go without stages but redact until that is less" : "");
@@ -260,7 +252,7 @@ static void feed(struct d9__ship_service *ship, uint64_t now)
 static void pulse(void *context)
 {
 	struct d9__ship_service *ship = context;
-	uint64_t now = now_ns();
+	uint64_t now = d9__mono_ns();
 
 	feed(ship, now);
 	d9__ship_hold_touch(&ship->hold, now);
@@ -271,7 +263,7 @@ static void pulse(void *context)
 /* Block signals up to the wait itself, so that none is missed between the test and the wait. */
 static void wait_for_more(struct d9__ship_service *ship)
 {
-	uint64_t now = now_ns(), until = ship->look_ns;
+	uint64_t now = d9__mono_ns(), until = ship->look_ns;
 	sigset_t all, before;
 
 	if (until > now + LONGEST_WAIT_NS)
@@ -288,7 +280,7 @@ static void wait_for_more(struct d9__ship_service *ship)
 /* The look at all, from time to time. */
 static void look_at_all(struct d9__ship_service *ship)
 {
-	uint64_t now = now_ns();
+	uint64_t now = d9__mono_ns();
 
 	ship->look_ns = now + ship->options.every_ns;
 	if (d9__ship_dead_look(&ship->dead, &ship->tree, now, ship->options.every_ns)) {
@@ -338,14 +330,14 @@ int d9__ship_service_run(struct d9__ship_service *ship)
 	err = ship_once(ship, true);
 	while (!err && !ends) {
 		wait_for_more(ship);
-		feed(ship, now_ns());
-		d9__ship_hold_touch(&ship->hold, now_ns());
+		feed(ship, d9__mono_ns());
+		d9__ship_hold_touch(&ship->hold, d9__mono_ns());
 		if (reloads)
 			reload(ship);
 		if (!ends && d9__ship_service_look(ship))
-			ship->look_ns = now_ns() + ship->options.every_ns;
+			ship->look_ns = d9__mono_ns() + ship->options.every_ns;
 		else if (!ends)
-			err = ship_once(ship, now_ns() >= ship->look_ns);
+			err = ship_once(ship, d9__mono_ns() >= ship->look_ns);
 	}
 	d9__notify("STOPPING=1");
 	return err;
