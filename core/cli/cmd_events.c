@@ -12,6 +12,7 @@
 #include "analyze/budget.h"
 #include "analyze/processes.h"
 #include "analyze/table.h"
+#include "base/array.h"
 #include "base/spelling.h"
 #include "cli/cmd.h"
 #include "cli/diagram/task_life.h"
@@ -169,15 +170,10 @@ static const struct filter_shape *find_shape(struct filter *filter, const struct
 {
 	uint32_t id = d9_schema_id(schema);
 
-	if (id >= filter->n_shapes) {
-		size_t n = (size_t)id + 16;
-		struct filter_shape *bigger = reallocarray(filter->shapes, n, sizeof(*bigger));
-
-		if (!bigger)
+	while (id >= filter->n_shapes) {
+		if (!d9__array_grow(filter->shapes, filter->n_shapes))
 			return NULL;
-		memset(bigger + filter->n_shapes, 0, (n - filter->n_shapes) * sizeof(*bigger));
-		filter->shapes = bigger;
-		filter->n_shapes = n;
+		filter->shapes[filter->n_shapes++] = (struct filter_shape){ .ready = false };
 	}
 	if (!filter->shapes[id].ready)
 		make_shape(filter->options, schema, &filter->shapes[id]);

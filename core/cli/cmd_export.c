@@ -8,11 +8,12 @@
 #include <dial9/reader.h>
 
 #include "analyze/processes.h"
+#include "base/array.h"
 #include "cli/cmd.h"
 #include "cli/raw_segment.h"
 #include "export/export_parquet.h"
-#include "export/export_sink.h"
 #include "export/export_partitions.h"
+#include "export/export_sink.h"
 #include "export/profile_export.h"
 #include "tool/args.h"
 #include "tool/progress.h"
@@ -160,11 +161,9 @@ static int open_segment(struct segments *segments, const char *path)
 	char *why;
 	int err;
 
-	segment = reallocarray(segments->items, segments->n + 1, sizeof(*segment));
-	if (!segment)
+	if (!d9__array_grow(segments->items, segments->n))
 		return d9__cmd_fail("export", "out of memory");
-	segments->items = segment;
-	segment += segments->n;
+	segment = &segments->items[segments->n];
 	err = d9__raw_segment_open(segment, path, &why);
 	if (err) {
 		int status = why ? d9__cmd_fail("export", "%s", why) :

@@ -14,6 +14,7 @@
 #include "analyze/budget.h"
 #include "analyze/histogram.h"
 #include "analyze/table.h"
+#include "base/array.h"
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/info_json.h"
@@ -93,7 +94,7 @@ struct top {
 	struct d9__recorder_seen *recorder;
 	struct d9__symbolizer *symbols;
 	struct callback *callbacks;
-	size_t n, capacity;
+	size_t n;
 	struct d9__texts names; /* callback i has text i; those beyond the last share its place */
 	struct worker workers[WORKERS];
 	uint64_t oldest_ns, newest_ns; /* of this interval's events */
@@ -115,7 +116,6 @@ static size_t name_len(struct d9_text loc)
 /* The callback called |name|; SIZE_MAX: out of memory. */
 static size_t find_named(struct top *top, const char *name, size_t len)
 {
-	struct callback *grown;
 	uint32_t number;
 
 	if (d9__texts_number(&top->names, name, len, &number))
@@ -125,13 +125,8 @@ static size_t find_named(struct top *top, const char *name, size_t len)
 		number = CALLBACKS_MAX - 1;
 	}
 	while (number >= top->n) {
-		if (top->n == top->capacity) {
-			grown = reallocarray(top->callbacks, top->capacity * 2 + 64, sizeof(*grown));
-			if (!grown)
-				goto fail;
-			top->callbacks = grown;
-			top->capacity = top->capacity * 2 + 64;
-		}
+		if (!d9__array_grow(top->callbacks, top->n))
+			goto fail;
 		top->callbacks[top->n] = (struct callback){ .name = top->names.items[top->n] };
 		top->n++;
 	}

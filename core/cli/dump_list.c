@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/time.h"
 #include "cli/info_json.h"
 #include "read/folder.h"
@@ -27,12 +28,11 @@
 
 static int add_broken(struct d9__dump_list *list, const char *path, const char *why)
 {
-	struct d9__no_manifest *more = reallocarray(list->broken, list->n_broken + 1, sizeof(*more));
+	struct d9__no_manifest *more;
 
-	if (!more)
+	if (!d9__array_grow(list->broken, list->n_broken))
 		return -ENOMEM;
-	list->broken = more;
-	more += list->n_broken++;
+	more = &list->broken[list->n_broken++];
 	*more = (struct d9__no_manifest){ strdup(path), strdup(why) };
 	return more->path && more->why ? 0 : -ENOMEM;
 }
@@ -43,13 +43,11 @@ static int add_broken(struct d9__dump_list *list, const char *path, const char *
  */
 static int add_manifest(struct d9__dump_list *list, const char *path, bool follow)
 {
-	struct d9__kept_dump *more = reallocarray(list->dumps, list->n + 1, sizeof(*more));
 	char *why;
 	int err;
 
-	if (!more)
+	if (!d9__array_grow(list->dumps, list->n))
 		return -ENOMEM;
-	list->dumps = more;
 	err = d9__kept_dump_load(&list->dumps[list->n], path, follow, &why);
 	if (!err) {
 		list->n++;

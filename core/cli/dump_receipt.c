@@ -16,6 +16,7 @@
 
 #include <dial9/error.h>
 
+#include "base/array.h"
 #include "base/artefact.h"
 #include "base/dir.h"
 #include "base/time.h"
@@ -47,12 +48,9 @@ struct wanted {
 
 static int add(struct wanted *wanted, uint64_t index)
 {
-	uint64_t *indexes = reallocarray(wanted->indexes, wanted->n + 1, sizeof(*indexes));
-
-	if (!indexes)
+	if (!d9__array_grow(wanted->indexes, wanted->n))
 		return -ENOMEM;
-	wanted->indexes = indexes;
-	indexes[wanted->n++] = index;
+	wanted->indexes[wanted->n++] = index;
 	return 0;
 }
 

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/proc.h"
 #include "cli/cmd.h"
 #include "cli/hook.h"
@@ -236,12 +237,9 @@ static bool has_seen(const struct place *place, const struct id *id)
 
 static bool add_id(struct id **ids, size_t *n, const struct id *id)
 {
-	struct id *bigger = *n % 64 ? *ids : reallocarray(*ids, *n + 64, sizeof(**ids));
-
-	if (!bigger)
+	if (!d9__array_grow(*ids, *n))
 		return false;
-	*ids = bigger;
-	bigger[(*n)++] = *id;
+	(*ids)[(*n)++] = *id;
 	return true;
 }
 
@@ -328,18 +326,16 @@ static bool is_known(const struct d9__on_dump *it, const char *name)
 
 static void add_place(struct d9__on_dump *it, const char *name)
 {
-	struct place *bigger = reallocarray(it->places, it->n_places + 1, sizeof(*bigger));
+	bool room = d9__array_grow(it->places, it->n_places);
 	char path[PATH_MAX];
 	char *copy = strdup(name);
 
-	if (bigger)
-		it->places = bigger;
-	if (!bigger || !copy || snprintf(path, sizeof(path), "%s/%s", it->plan.dir, name) >= PATH_MAX) {
+	if (!room || !copy || snprintf(path, sizeof(path), "%s/%s", it->plan.dir, name) >= PATH_MAX) {
 		free(copy);
 		return;
 	}
-	bigger[it->n_places++] = (struct place){ .name = copy, .ours = !is_of_another(name) };
-	if (it->inotify >= 0 && bigger[it->n_places - 1].ours)
+	it->places[it->n_places++] = (struct place){ .name = copy, .ours = !is_of_another(name) };
+	if (it->inotify >= 0 && it->places[it->n_places - 1].ours)
 		inotify_add_watch(it->inotify, path, IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
 }
 

@@ -9,6 +9,7 @@
 #include <dial9/error.h>
 
 #include "analyze/kept_dump.h"
+#include "base/array.h"
 #include "base/artefact.h"
 #include "cli/cmd.h"
 #include "cli/sealed.h"
@@ -33,13 +34,12 @@ static bool is_active(const char *path)
 static int add(struct d9__sealed *sealed, const char *path)
 {
 	struct d9__folder *list = &sealed->files;
-	char *own = strdup(path), **paths = own ? reallocarray(list->paths, list->n + 1, sizeof(*paths)) : NULL;
+	char *own = strdup(path);
 
-	if (!paths) {
+	if (!own || !d9__array_grow(list->paths, list->n)) {
 		free(own);
 		return -ENOMEM;
 	}
-	list->paths = paths;
 	list->paths[list->n++] = own;
 	return 0;
 }

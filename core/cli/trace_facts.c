@@ -8,6 +8,7 @@
 #include "cli/trace_facts.h"
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "text/text.h"
 
 /* A process has some dozens. */
@@ -24,19 +25,16 @@
  */
 static ptrdiff_t find_tally(struct d9__tallies *tallies, const char *name, size_t len)
 {
-	struct d9__tally *bigger;
 	uint32_t number;
 
-	tallies->names.each = sizeof(*bigger);
+	tallies->names.each = sizeof(*tallies->items);
 	if (d9__texts_number(&tallies->names, name, len, &number))
 		return -1;
 	if (number < tallies->n)
 		return (ptrdiff_t)number;
-	bigger = reallocarray(tallies->items, tallies->n + 1, sizeof(*bigger));
-	if (!bigger)
+	if (!d9__array_grow(tallies->items, tallies->n))
 		return -1;
-	tallies->items = bigger;
-	bigger[tallies->n] = (struct d9__tally){ .name = tallies->names.items[number] };
+	tallies->items[tallies->n] = (struct d9__tally){ .name = tallies->names.items[number] };
 	return (ptrdiff_t)tallies->n++;
 }
 
@@ -90,15 +88,10 @@ static int count_type(struct d9__trace_facts *facts, const struct d9_schema *sch
 	const char *name;
 	ptrdiff_t type;
 
-	if (id >= facts->n_schemas) {
-		size_t n = (size_t)id + 16, *bigger;
-
-		bigger = reallocarray(facts->type_of_schema, n, sizeof(*bigger));
-		if (!bigger)
+	while (id >= facts->n_schemas) {
+		if (!d9__array_grow(facts->type_of_schema, facts->n_schemas))
 			return -ENOMEM;
-		memset(bigger + facts->n_schemas, 0, (n - facts->n_schemas) * sizeof(*bigger));
-		facts->type_of_schema = bigger;
-		facts->n_schemas = n;
+		facts->type_of_schema[facts->n_schemas++] = 0;
 	}
 	/* Stored plus one: 0 is a schema not met yet. */
 	if (!facts->type_of_schema[id]) {
@@ -139,19 +132,16 @@ static void take_clock_sync(struct d9__process *process, const struct d9_event *
 /* Find the fact of |key|, or make it.  NULL: out of memory. */
 static struct d9__fact *find_fact(struct d9__process *process, const struct d9_text *key)
 {
-	struct d9__fact *bigger;
 	uint32_t number;
 
 	if (d9__texts_number(&process->keys, key->data, key->len, &number))
 		return NULL;
 	if (number < process->n_metadata)
 		return &process->metadata[number];
-	bigger = reallocarray(process->metadata, process->n_metadata + 1, sizeof(*bigger));
-	if (!bigger)
+	if (!d9__array_grow(process->metadata, process->n_metadata))
 		return NULL;
-	process->metadata = bigger;
-	bigger[process->n_metadata++] = (struct d9__fact){ .key = process->keys.items[number] };
-	return &bigger[number];
+	process->metadata[process->n_metadata++] = (struct d9__fact){ .key = process->keys.items[number] };
+	return &process->metadata[number];
 }
 
 static int set_fact(struct d9__process *process, const struct d9_text *key,

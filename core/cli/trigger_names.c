@@ -13,6 +13,7 @@
 
 #include <dial9/error.h>
 
+#include "base/array.h"
 #include "base/trigger_text.h"
 #include "cli/cmd.h"
 #include "cli/trigger_names.h"
@@ -31,11 +32,7 @@ struct scope {
 /* False: no memory. */
 static bool add_path(struct scope *scope, const char *path)
 {
-	char **grown = reallocarray(scope->paths, scope->n + 1, sizeof(*grown));
-
-	if (grown)
-		scope->paths = grown;
-	if (!grown || !(grown[scope->n] = strdup(path)))
+	if (!d9__array_grow(scope->paths, scope->n) || !(scope->paths[scope->n] = strdup(path)))
 		return false;
 	scope->n++;
 	return true;

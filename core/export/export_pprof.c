@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "export/profile_export.h"
 #include "export/protobuf.h"
 #include "format/hash.h"
@@ -96,7 +97,6 @@ static uint64_t mapping_of(struct pprof *p, uint64_t address, uint64_t ns)
 {
 	const struct d9__binary *binary;
 	const struct d9__stay *stay = d9__symbolizer_stay(p->profile->symbolizer, address, ns, &binary);
-	struct mapping *bigger;
 	uint64_t number;
 	bool is_new;
 
@@ -105,12 +105,10 @@ static uint64_t mapping_of(struct pprof *p, uint64_t address, uint64_t ns)
 	number = number_of(p, &p->mapped, (uint64_t)(uintptr_t)stay, &is_new);
 	if (!is_new)
 		return number;
-	bigger = reallocarray(p->mappings, number, sizeof(*bigger));
-	if (!bigger) {
+	if (p->failed || !d9__array_grow(p->mappings, number - 1)) {
 		p->failed = true;
 		return 0;
 	}
-	p->mappings = bigger;
 	p->mappings[number - 1] = (struct mapping){ stay, binary };
 	return number;
 }

@@ -6,6 +6,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "export/long_calls.h"
 #include "text/fail.h"
 #include "tool/progress.h"
@@ -24,16 +25,9 @@ static void on_piece(void *context, struct d9__worker *worker, const struct d9__
 	if (calls->err || piece->end_ns < piece->start_ns || piece->end_ns - piece->start_ns < search->min_ns ||
 	    !d9__budget_take(D9__KEPT_CALLS, 2 * sizeof(*calls->items)))
 		return;
-	if (calls->n == calls->max) {
-		size_t max = calls->max ? 2 * calls->max : 64;
-		struct d9__long_call *bigger = reallocarray(calls->items, max, sizeof(*bigger));
-
-		if (!bigger) {
-			calls->err = -ENOMEM;
-			return;
-		}
-		calls->items = bigger;
-		calls->max = max;
+	if (!d9__array_grow(calls->items, calls->n)) {
+		calls->err = -ENOMEM;
+		return;
 	}
 	calls->items[calls->n++] = (struct d9__long_call){ worker->id, piece->start_ns, piece->end_ns };
 }

@@ -16,7 +16,7 @@ struct d9__long_call {
 /* All zero has no calls. */
 struct d9__long_calls {
 	struct d9__long_call *items; /* by worker, then by start */
-	size_t n, max;
+	size_t n;
 	int err; /* -ENOMEM */
 };
 

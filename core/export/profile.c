@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "export/profile.h"
 #include "export/profile_select.h"
 #include "format/hash.h"
@@ -51,21 +52,6 @@ static uint64_t hash_of(const struct d9__profile_stack *stack, const uint64_t *a
 			      offsetof(struct content, addresses) + stack->n * sizeof(addresses[0]));
 }
 
-static int make_room(struct d9__profile *profile)
-{
-	size_t max = profile->max ? 2 * profile->max : 64;
-	struct d9__profile_stack **bigger;
-
-	if (profile->n < profile->max)
-		return 0;
-	bigger = reallocarray(profile->stacks, max, sizeof(struct d9__profile_stack *));
-	if (!bigger)
-		return -ENOMEM;
-	profile->stacks = bigger;
-	profile->max = max;
-	return 0;
-}
-
 /* Keep |stack| with |addresses| under |hash|.  0, also if the budget does not allow it, or -ENOMEM. */
 static int keep(struct d9__profile *profile, uint64_t hash, const struct d9__profile_stack *stack,
 		const uint64_t *addresses)
@@ -75,7 +61,7 @@ static int keep(struct d9__profile *profile, uint64_t hash, const struct d9__pro
 
 	if (!d9__budget_take(D9__KEPT_STACKS, STACK_BYTES + bytes))
 		return 0;
-	kept = make_room(profile) ? NULL : malloc(sizeof(*kept) + bytes);
+	kept = !d9__array_grow(profile->stacks, profile->n) ? NULL : malloc(sizeof(*kept) + bytes);
 	if (!kept || d9__table_add(&profile->by_content, hash, kept)) {
 		free(kept);
 		return -ENOMEM;

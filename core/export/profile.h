@@ -94,7 +94,7 @@ struct d9__profile {
 	struct d9__analysis analysis;
 	struct d9__symbolizer *symbolizer;
 	struct d9__profile_stack **stacks; /* owned; in the order of their first samples */
-	size_t n, max;
+	size_t n;
 	struct d9__table by_content;
 	struct d9__heap heap; /* of the allocations that are wanted */
 	struct d9__profile_spans spans;

@@ -6,24 +6,10 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "export/profile.h"
 #include "export/profile_calls.h"
 #include "read/known_text.h"
-
-static int make_room(struct d9__profile_calls *calls)
-{
-	size_t max = calls->max ? 2 * calls->max : 1024;
-	struct d9__profile_call *bigger;
-
-	if (calls->n < calls->max)
-		return 0;
-	bigger = reallocarray(calls->items, max, sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	calls->items = bigger;
-	calls->max = max;
-	return 0;
-}
 
 /* |ns| in nanoseconds after the first event. */
 static uint64_t offset_of(const struct d9__profile *profile, uint64_t ns)
@@ -48,7 +34,7 @@ static void add(struct d9__profile *profile, struct d9__profile_call call)
 	}
 	if (!d9__budget_take(D9__KEPT_CALLS, 2 * sizeof(call)))
 		return;
-	calls->err = make_room(calls);
+	calls->err = !d9__array_grow(calls->items, calls->n);
 	call.number = calls->n;
 	if (!calls->err)
 		calls->items[calls->n++] = call;

@@ -32,7 +32,7 @@ struct d9__profile_call {
 /* All zero is empty. */
 struct d9__profile_calls {
 	struct d9__profile_call *items; /* by worker, then by start, the longer ones first */
-	size_t n, max;
+	size_t n;
 	struct d9__texts names;
 	int err; /* -ENOMEM */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "export/profile_spans.h"
 #include "read/known_text.h"
 
@@ -22,7 +23,7 @@ struct entered {
 struct thread {
 	struct d9__profile_thread who;
 	struct entered *spans; /* the innermost last */
-	size_t n, max;
+	size_t n;
 };
 
 /* Threads that run no loop are told apart by their tid. */
@@ -58,21 +59,6 @@ static int thread_at(struct d9__profile_spans *spans, const struct d9__profile_t
 	return -ENOMEM;
 }
 
-static int make_room(struct thread *thread)
-{
-	size_t max = thread->max ? 2 * thread->max : 4;
-	struct entered *bigger;
-
-	if (thread->n < thread->max)
-		return 0;
-	bigger = reallocarray(thread->spans, max, sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	thread->spans = bigger;
-	thread->max = max;
-	return 0;
-}
-
 static bool is_inside(const struct thread *thread, uint64_t id)
 {
 	for (size_t i = 0; i < thread->n; i++)
@@ -95,7 +81,7 @@ static int enter(struct d9__profile_spans *spans, const struct d9_event *event)
 		return -ENOMEM;
 	if (!thread || is_inside(thread, id) || !d9__budget_take(D9__KEPT_SPANS, SPAN_BYTES))
 		return 0;
-	if (d9__texts_number(&spans->names, name.data, name.len, &number) || make_room(thread))
+	if (d9__texts_number(&spans->names, name.data, name.len, &number) || !d9__array_grow(thread->spans, thread->n))
 		return -ENOMEM;
 	thread->spans[thread->n++] = (struct entered){ id, event->timestamp_ns, spans->names.items[number] };
 	return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/protobuf.h"
 
 enum { VARINT = 0, LENGTH = 2 }; /* how a field is written */
@@ -22,18 +23,10 @@ static size_t encode(unsigned char *out, uint64_t n)
 
 static void append(struct d9__protobuf *message, const void *bytes, size_t len)
 {
-	size_t max = message->max ? message->max : 256;
-	unsigned char *bigger;
-
-	while (max - message->len < len)
-		max *= 2;
-	bigger = max > message->max ? realloc(message->bytes, max) : message->bytes;
-	if (!bigger) {
+	if (!d9__array_reserve(message->bytes, &message->max, message->len, len)) {
 		message->failed = true;
 		return;
 	}
-	message->bytes = bigger;
-	message->max = max;
 	if (len)
 		memcpy(message->bytes + message->len, bytes, len);
 	message->len += len;

@@ -8,31 +8,17 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "export/stack_tree.h"
 #include "read/stack_role.h"
 
 /* The bytes of a node: itself, a place in the list and places in a table that is half empty. */
 #define NODE_BYTES (sizeof(struct d9__tree_node) + 2 * sizeof(void *) + 3 * sizeof(struct d9__table_entry))
 
-static int make_room(struct d9__stack_tree *tree)
-{
-	size_t max = tree->max ? 2 * tree->max : 256;
-	struct d9__tree_node **bigger;
-
-	if (tree->n < tree->max)
-		return 0;
-	bigger = reallocarray(tree->nodes, max, sizeof(struct d9__tree_node *));
-	if (!bigger)
-		return -ENOMEM;
-	tree->nodes = bigger;
-	tree->max = max;
-	return 0;
-}
-
 static struct d9__tree_node *add_node(struct d9__stack_tree *tree, struct d9__tree_node *parent, uint32_t name,
 				      enum d9__tree_kind kind, uint64_t edge)
 {
-	struct d9__tree_node *node = make_room(tree) ? NULL : calloc(1, sizeof(*node));
+	struct d9__tree_node *node = !d9__array_grow(tree->nodes, tree->n) ? NULL : calloc(1, sizeof(*node));
 
 	if (!node || d9__table_add(&tree->by_edge, edge, node)) {
 		free(node);

@@ -32,7 +32,7 @@ struct d9__tree_node {
 struct d9__stack_tree {
 	struct d9__tree_node root; /* without a name */
 	struct d9__tree_node **nodes; /* owned; parents before their children */
-	size_t n, max;
+	size_t n;
 	struct d9__table by_edge;
 	struct d9__texts names;
 	uint64_t truncated;   /* samples whose outer frames are missing */

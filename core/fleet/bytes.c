@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void d9__bytes_release(struct d9__bytes *bytes)
 {
 	free(bytes->data);
@@ -15,23 +17,8 @@ void d9__bytes_release(struct d9__bytes *bytes)
 /* Whether there is room for |len| more. */
 static bool make_room(struct d9__bytes *bytes, size_t len)
 {
-	size_t max = bytes->max ? bytes->max : 4096;
-	unsigned char *bigger;
-
-	if (bytes->failed)
-		return false;
-	if (len <= bytes->max - bytes->len)
-		return true;
-	while (max - bytes->len < len && max <= SIZE_MAX / 2)
-		max *= 2;
-	bigger = max - bytes->len < len ? NULL : realloc(bytes->data, max);
-	if (!bigger) {
-		bytes->failed = true;
-		return false;
-	}
-	bytes->data = bigger;
-	bytes->max = max;
-	return true;
+	bytes->failed = bytes->failed || !d9__array_reserve(bytes->data, &bytes->max, bytes->len, len);
+	return !bytes->failed;
 }
 
 void d9__bytes_put(struct d9__bytes *bytes, const void *data, size_t len)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "format/hash.h"
 
 #define FIRST_BITS 8
@@ -47,23 +48,19 @@ static void put_slot(struct d9__parquet_values *values, size_t number)
 static int grow(struct d9__parquet_values *values)
 {
 	unsigned bits = values->bits ? values->bits + 1 : FIRST_BITS;
-	size_t max = (size_t)1 << (bits - 1);
 	uint32_t *slots;
-	void *entries;
 
-	if (values->n_entries < values->max_entries)
-		return 0;
-	entries = reallocarray(values->entries, max, sizeof(values->entries[0]));
-	if (!entries)
+	if (!d9__array_grow(values->entries, values->n_entries))
 		return -ENOMEM;
-	values->entries = entries;
+	/* At most half of the slots are used. */
+	if (values->bits && values->n_entries < (size_t)1 << (values->bits - 1))
+		return 0;
 	slots = calloc((size_t)1 << bits, sizeof(slots[0]));
 	if (!slots)
 		return -ENOMEM;
 	free(values->slots);
 	values->slots = slots;
 	values->bits = bits;
-	values->max_entries = max;
 	for (size_t i = 0; i < values->n_entries; i++)
 		put_slot(values, i);
 	return 0;

@@ -19,7 +19,7 @@ struct d9__parquet_values {
 		uint64_t hash;
 		size_t at, len;
 	} *entries;
-	size_t n_entries, max_entries;
+	size_t n_entries;
 	uint32_t *slots; /* number of the entry + 1, or 0 */
 	unsigned bits;	 /* there are 2^bits slots, or none */
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "fleet/parquet_column.h"
 #include "fleet/parquet_pages.h"
@@ -137,16 +138,14 @@ static const char *make_valid(struct d9__parquet *file, const char *text, size_t
 
 void d9__parquet_metadata(struct d9__parquet *file, const char *key, const char *value)
 {
-	struct pair *pairs = reallocarray(file->pairs, file->n_pairs + 1, sizeof(*pairs));
 	size_t len = strlen(value);
 	struct pair *pair;
 
-	if (!pairs) {
+	if (!d9__array_grow(file->pairs, file->n_pairs)) {
 		file->err = file->err ? file->err : -ENOMEM;
 		return;
 	}
-	file->pairs = pairs;
-	pair = &pairs[file->n_pairs++];
+	pair = &file->pairs[file->n_pairs++];
 	value = make_valid(file, value, &len);
 	*pair = (struct pair){ strdup(key), strndup(value, len) };
 	if (file->valid.failed || !pair->key || !pair->value)

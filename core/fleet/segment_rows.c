@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "base/time.h"
 #include "format/hash.h"
 #include "read/known_text.h"
@@ -28,27 +29,12 @@ static uint32_t minute_of(const struct d9__segment_rows *rows, uint64_t ns)
 
 /* ---- rows ---- */
 
-static int make_room(struct d9__row_list *rows)
-{
-	size_t max = rows->max ? 2 * rows->max : 64;
-	void *bigger;
-
-	if (rows->n < rows->max)
-		return 0;
-	bigger = reallocarray(rows->items, max, rows->size);
-	if (!bigger)
-		return -ENOMEM;
-	rows->items = bigger;
-	rows->max = max;
-	return 0;
-}
-
 /* A new row, all zero; NULL: the budget does not allow it, which is counted, or there is no memory. */
 static void *add_row(struct d9__segment_rows *all, struct d9__row_list *rows)
 {
 	if (all->err || !d9__budget_take(D9__KEPT_ROWS, rows->size + 4 * sizeof(struct d9__table_entry)))
 		return NULL;
-	if (make_room(rows)) {
+	if (!d9__array_grow_sized(&rows->items, rows->n, rows->size)) {
 		all->err = -ENOMEM;
 		return NULL;
 	}
@@ -183,19 +169,14 @@ static void take_start(struct d9__segment_rows *rows, const struct d9_event *eve
 /* Waits that the analysis has counted since the last look at |worker|. */
 static void take_parks(struct d9__segment_rows *rows, const struct d9__worker *worker, uint64_t ns)
 {
-	size_t n = (size_t)worker->number + 8;
 	struct d9__loop_row *row;
-	uint64_t *bigger;
 
-	if (worker->number >= rows->before.n) {
-		bigger = reallocarray(rows->before.parks, n, sizeof(*bigger));
-		if (!bigger) {
+	while (worker->number >= rows->before.n) {
+		if (!d9__array_grow(rows->before.parks, rows->before.n)) {
 			rows->err = -ENOMEM;
 			return;
 		}
-		memset(bigger + rows->before.n, 0, (n - rows->before.n) * sizeof(*bigger));
-		rows->before.parks = bigger;
-		rows->before.n = n;
+		rows->before.parks[rows->before.n++] = 0;
 	}
 	if (rows->before.parks[worker->number] == worker->parks)
 		return;
@@ -225,8 +206,6 @@ static void take_lost(struct d9__segment_rows *rows, uint64_t ns)
 static uint32_t stack_of(struct d9__segment_rows *rows, const struct d9_event *event)
 {
 	const struct d9_value *chain = d9_event_known(event, D9_CPU_SAMPLE_CALLCHAIN);
-	size_t max = rows->max_stacks ? 2 * rows->max_stacks : 256;
-	uint64_t *bigger;
 	uint32_t number;
 
 	if (!chain || !chain->present || chain->unresolved || !chain->u.stack.n)
@@ -236,14 +215,9 @@ static uint32_t stack_of(struct d9__segment_rows *rows, const struct d9_event *e
 		rows->err = -ENOMEM;
 		return 0;
 	}
-	if (number >= rows->n_stacks && rows->n_stacks == rows->max_stacks) {
-		bigger = reallocarray(rows->stack_ns, max, sizeof(*bigger));
-		if (!bigger) {
-			rows->err = -ENOMEM;
-			return 0;
-		}
-		rows->stack_ns = bigger;
-		rows->max_stacks = max;
+	if (number >= rows->n_stacks && !d9__array_grow(rows->stack_ns, rows->n_stacks)) {
+		rows->err = -ENOMEM;
+		return 0;
 	}
 	if (number >= rows->n_stacks)
 		rows->stack_ns[rows->n_stacks++] = event->timestamp_ns;

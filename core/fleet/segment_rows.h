@@ -55,7 +55,7 @@ struct d9__lost_row {
 /* Rows of one size, in order of their first sight. */
 struct d9__row_list {
 	void *items;
-	size_t n, max, size;
+	size_t n, size;
 	struct d9__table places; /* of each, + 1, by its row_key */
 };
 
@@ -67,7 +67,7 @@ struct d9__segment_rows {
 	struct d9__texts stacks;  /* of addresses, the innermost first */
 	struct d9__texts threads; /* names */
 	uint64_t *stack_ns;	  /* of each stack: when it was met first */
-	size_t n_stacks, max_stacks;
+	size_t n_stacks;
 	struct {
 		uint64_t *parks; /* of each worker, so far */
 		size_t n;

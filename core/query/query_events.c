@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/samples.h"
+#include "base/array.h"
 #include "query/query_events.h"
 #include "query/query_spans.h"
 #include "read/known_text.h"
@@ -42,18 +43,6 @@ static void put_stack(struct d9__query_row *row, uint64_t stack)
 
 /* ---- stacks ---- */
 
-static int grow_stacks(struct d9__query_stacks *stacks)
-{
-	size_t capacity = stacks->capacity ? 2 * stacks->capacity : 256;
-	void *bigger = reallocarray(stacks->met, capacity, sizeof(*stacks->met));
-
-	if (!bigger)
-		return -ENOMEM;
-	stacks->met = bigger;
-	stacks->capacity = capacity;
-	return 0;
-}
-
 uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_event *event,
 			 unsigned k, bool running)
 {
@@ -70,7 +59,7 @@ uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_even
 	key[0] = process->number << 1 | running;
 	memcpy(key + 1, value->u.stack.addresses, n * sizeof(key[0]));
 	if (d9__texts_number(&stacks->keys, (const char *)key, (n + 1) * sizeof(key[0]), &number) ||
-	    (number >= stacks->n && stacks->n == stacks->capacity && grow_stacks(stacks))) {
+	    (number >= stacks->n && !d9__array_grow(stacks->met, stacks->n))) {
 		process->out_of_memory = true;
 		return 0;
 	}
@@ -86,18 +75,12 @@ uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_even
 static struct d9__query_lane *lane_of(struct d9__query_process *process,
 				      const struct d9__worker *worker)
 {
-	size_t n = (size_t)worker->number + 8;
-	struct d9__query_lane *bigger;
-
-	if (worker->number >= process->n_lanes) {
-		bigger = reallocarray(process->lanes, n, sizeof(*bigger));
-		if (!bigger) {
+	while (worker->number >= process->n_lanes) {
+		if (!d9__array_grow(process->lanes, process->n_lanes)) {
 			process->out_of_memory = true;
 			return NULL;
 		}
-		memset(bigger + process->n_lanes, 0, (n - process->n_lanes) * sizeof(*bigger));
-		process->lanes = bigger;
-		process->n_lanes = n;
+		process->lanes[process->n_lanes++] = (struct d9__query_lane){ .open_id = 0 };
 	}
 	return &process->lanes[worker->number];
 }

@@ -33,7 +33,7 @@ struct d9__query_stacks {
 		uint64_t ns;
 		bool running; /* its innermost address was being executed */
 	} * met;
-	size_t n, capacity;
+	size_t n;
 };
 
 struct d9__query_process {

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/time.h"
 #include "serve/aggregate.h"
 #include "serve/archive_parse.h"
@@ -247,17 +248,10 @@ static struct d9__archive_entry *find(const struct d9__archive *archive, const c
 
 static struct d9__archive_entry *add(struct d9__archive *archive, const char *name)
 {
-	struct d9__archive_entry *entry, **grown;
+	struct d9__archive_entry *entry;
 
-	if (archive->n == archive->capacity) {
-		size_t capacity = archive->capacity ? 2 * archive->capacity : 64;
-
-		grown = reallocarray(archive->entries, capacity, sizeof(*grown));
-		if (!grown)
-			return NULL;
-		archive->entries = grown;
-		archive->capacity = capacity;
-	}
+	if (!d9__array_grow(archive->entries, archive->n))
+		return NULL;
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return NULL;

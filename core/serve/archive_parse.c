@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "serve/archive_parse.h"
 #include "serve/archive_parts.h"
 #include "serve/stored_key.h"
@@ -348,16 +349,9 @@ static int node_at(struct d9__archive *archive, uint32_t parent, uint8_t kind, c
 	if (known || !d9__budget_take(D9__KEPT_STACKS,
 				      sizeof(*archive->nodes) + 3 * sizeof(struct d9__table_entry)))
 		return 0;
-	if (archive->n_nodes + 1 >= archive->max_nodes) {
-		size_t max = archive->max_nodes ? 2 * archive->max_nodes : 1024;
-		struct d9__archive_node *grown = reallocarray(archive->nodes, max, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		archive->nodes = grown;
-		archive->max_nodes = max;
-	}
-	archive->n_nodes += !archive->n_nodes; /* the root */
+	if (!d9__array_grow(archive->nodes, archive->n_nodes))
+		return -ENOMEM;
+	archive->n_nodes += !archive->n_nodes; /* the root; there is room for eight at first */
 	*out = (uint32_t)archive->n_nodes++;
 	archive->nodes[*out] =
 		(struct d9__archive_node) { .parent = parent, .name = number, .kind = kind };

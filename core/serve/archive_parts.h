@@ -73,13 +73,13 @@ struct d9__archive {
 	struct event *again; /* looks whether an active segment is due */
 	const struct d9__segment_source *source;
 	struct d9__archive_entry **entries; /* owned, in the order of the listing */
-	size_t n, capacity, running, fetching;
+	size_t n, running, fetching;
 	struct d9__table by_name;
 	uint64_t version, removed; /* of the last change, of the last removal */
 
 	struct d9__texts callbacks, spans; /* "SERVICE\x1fNAME\x1fSOURCE" */
 	struct d9__texts names;	    /* of frames */
 	struct d9__archive_node *nodes;
-	size_t n_nodes, max_nodes;
+	size_t n_nodes;
 	struct d9__table by_edge; /* number of a node + 1, by parent and name */
 };

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static const char *type_of(const char *name)
 {
 	static const char *const types[][2] = {
@@ -58,15 +60,8 @@ static int add(struct d9__assets *assets, const char *dir, const char *folder, c
 
 	if (!type_of(file))
 		return 0;
-	if (assets->n == assets->capacity) {
-		size_t capacity = assets->capacity ? 2 * assets->capacity : 32;
-
-		asset = realloc(assets->items, capacity * sizeof(*asset));
-		if (!asset)
-			return -ENOMEM;
-		assets->items = asset;
-		assets->capacity = capacity;
-	}
+	if (!d9__array_grow(assets->items, assets->n))
+		return -ENOMEM;
 	asset = &assets->items[assets->n];
 	*asset = (struct d9__asset) { .type = type_of(file) };
 	if (asprintf(&asset->name, "%s/%s", folder, file) < 0)

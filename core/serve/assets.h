@@ -14,7 +14,7 @@ struct d9__asset {
 
 struct d9__assets {
 	struct d9__asset *items;
-	size_t n, capacity;
+	size_t n;
 };
 
 /* Read the folders viewer and toolkit of |dir|, and the guide doc/ANALYSIS.md.  0, -ENOMEM, or an error of reading; release in

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "serve/bucket_dump.h"
 #include "serve/bucket_fetch.h"
 #include "serve/bucket_item.h"
@@ -21,17 +22,17 @@
 
 static struct d9__bucket_dump *dump_of(struct d9__bucket_source *source, const char *id)
 {
-	struct d9__bucket_dump *grown;
+	struct d9__bucket_dump *added;
 
 	for (size_t i = 0; i < source->n_dumps; i++)
 		if (!strcmp(source->dumps[i].id, id))
 			return &source->dumps[i];
-	grown = source->n_dumps < DUMPS_MAX ? reallocarray(source->dumps, source->n_dumps + 1, sizeof(*grown)) : NULL;
-	if (!grown)
+	if (source->n_dumps == DUMPS_MAX || !d9__array_grow(source->dumps, source->n_dumps))
 		return NULL;
-	source->dumps = grown;
-	grown[source->n_dumps] = (struct d9__bucket_dump) { .id = strdup(id) };
-	return grown[source->n_dumps].id ? &grown[source->n_dumps++] : NULL;
+	added = &source->dumps[source->n_dumps];
+	*added = (struct d9__bucket_dump) { .id = strdup(id) };
+	source->n_dumps += added->id != NULL;
+	return added->id ? added : NULL;
 }
 
 /* A pending question about a segment; |key| of it is owned. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "serve/bucket_item.h"
 #include "serve/bucket_parts.h"
 #include "serve/bucket_services.h"
@@ -100,21 +101,6 @@ static struct d9__bucket_item *new_item(const char *name, const char *key, const
 	return NULL;
 }
 
-static int make_room(struct d9__bucket_source *source)
-{
-	size_t capacity = source->capacity ? 2 * source->capacity : 1024;
-	struct d9__bucket_item **grown;
-
-	if (source->n < source->capacity)
-		return 0;
-	grown = reallocarray(source->items, capacity, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	source->items = grown;
-	source->capacity = capacity;
-	return 0;
-}
-
 struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, const char *key, uint64_t bytes, int64_t modified_s)
 {
 	struct d9__stored_key parsed;
@@ -131,7 +117,7 @@ struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, co
 	if (item)
 		return replace(source, item, key, &parsed, bytes, modified_s);
 	source->truncated |= source->n >= ITEMS_MAX;
-	item = source->n < ITEMS_MAX && !make_room(source) ? new_item(name, key, &parsed) : NULL;
+	item = source->n < ITEMS_MAX && d9__array_grow(source->items, source->n) ? new_item(name, key, &parsed) : NULL;
 	if (!item || d9__table_add(&source->by_name, d9__hash_text(name), item)) {
 		if (item)
 			d9__bucket_item_free(item);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "serve/bucket_dump.h"
 #include "serve/bucket_item.h"
 #include "serve/bucket_list.h"
@@ -133,17 +134,13 @@ static void put_minute(char out[8], int64_t at_s)
 
 static struct d9__bucket_hour *hour_at(struct d9__bucket_source *source, int64_t begins_s)
 {
-	struct d9__bucket_hour *grown;
-
 	for (size_t i = source->n_hours; i-- > 0;)
 		if (source->hours[i].begins_s == begins_s)
 			return &source->hours[i];
-	grown = reallocarray(source->hours, source->n_hours + 1, sizeof(*grown));
-	if (!grown)
+	if (!d9__array_grow(source->hours, source->n_hours))
 		return NULL;
-	source->hours = grown;
-	grown[source->n_hours] = (struct d9__bucket_hour) { .begins_s = begins_s };
-	return &grown[source->n_hours++];
+	source->hours[source->n_hours] = (struct d9__bucket_hour) { .begins_s = begins_s };
+	return &source->hours[source->n_hours++];
 }
 
 static bool is_fresh(int64_t listed_s, int64_t now_s)
@@ -208,7 +205,7 @@ static void extend(struct d9__bucket_reach *reach, int64_t asked_s)
 /* [from_s, to_s) of |prefix| has been listed. */
 static void add_reach(struct d9__bucket_source *source, const char *prefix, int64_t from_s, int64_t to_s)
 {
-	struct d9__bucket_reach *grown;
+	struct d9__bucket_reach *added;
 
 	for (size_t i = 0; i < source->n_reaches; i++) {
 		struct d9__bucket_reach *reach = &source->reaches[i];
@@ -218,14 +215,14 @@ static void add_reach(struct d9__bucket_source *source, const char *prefix, int6
 			return;
 		}
 	}
-	grown = reallocarray(source->reaches, source->n_reaches + 1, sizeof(*grown));
-	if (!grown)
+	if (!d9__array_grow(source->reaches, source->n_reaches))
 		return;
-	source->reaches = grown;
-	grown[source->n_reaches] = (struct d9__bucket_reach) { .prefix = strdup(prefix), .from_s = from_s };
-	if (!grown[source->n_reaches].prefix)
+	added = &source->reaches[source->n_reaches];
+	*added = (struct d9__bucket_reach) { .prefix = strdup(prefix), .from_s = from_s };
+	if (!added->prefix)
 		return;
-	extend(&grown[source->n_reaches++], to_s);
+	extend(added, to_s);
+	source->n_reaches++;
 }
 
 /* Name the listed stretch of |prefix|: whole, or thinned out. */
@@ -275,7 +272,7 @@ static const char *behind_prefix(const struct d9__bucket_source *source, const c
 
 static void take_root(struct d9__bucket_source *source, const char *prefix)
 {
-	int64_t day_s, *grown;
+	int64_t day_s;
 
 	source->has_hours |= !strcmp(prefix, "hours/");
 	source->has_segments |= !strcmp(prefix, "version=1/");
@@ -285,13 +282,11 @@ static void take_root(struct d9__bucket_source *source, const char *prefix)
 	for (size_t i = 0; i < source->n_days; i++)
 		if (source->days[i] == day_s)
 			return;
-	grown = source->n_days < DAYS_MAX ? reallocarray(source->days, source->n_days + 1, sizeof(*grown)) : NULL;
-	if (!grown) {
+	if (source->n_days == DAYS_MAX || !d9__array_grow(source->days, source->n_days)) {
 		source->truncated = true;
 		return;
 	}
-	source->days = grown;
-	grown[source->n_days++] = day_s;
+	source->days[source->n_days++] = day_s;
 }
 
 /* Whether segments tell of this hour of |service|, NULL: of all of them: it runs, or has no summary. */
@@ -696,17 +691,13 @@ void d9__bucket_pump_lists(struct d9__bucket_source *source)
 
 static bool add_service(struct d9__bucket_wish *wish, const char *service, size_t len)
 {
-	char **grown;
-
 	for (size_t i = 0; i < wish->n_services; i++)
 		if (!strncmp(wish->services[i], service, len) && !wish->services[i][len])
 			return true;
-	grown = wish->n_services < SERVICES_MAX ? reallocarray(wish->services, wish->n_services + 1, sizeof(*grown)) : NULL;
-	if (!grown)
+	if (wish->n_services == SERVICES_MAX || !d9__array_grow(wish->services, wish->n_services))
 		return false;
-	wish->services = grown;
-	grown[wish->n_services] = strndup(service, len);
-	wish->n_services += grown[wish->n_services] != NULL;
+	wish->services[wish->n_services] = strndup(service, len);
+	wish->n_services += wish->services[wish->n_services] != NULL;
 	return true;
 }
 

@@ -116,7 +116,7 @@ struct d9__bucket_source {
 	char *name; /* owned */
 
 	struct d9__bucket_item **items; /* owned; never freed before the source */
-	size_t n, capacity;
+	size_t n;
 	struct d9__table by_name; /* of items, by the sum of it */
 	bool sorted;
 	uint64_t version;

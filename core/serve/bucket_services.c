@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "serve/bucket_parts.h"
 #include "serve/bucket_services.h"
 #include "serve/text_hash.h"
@@ -72,11 +73,9 @@ void d9__bucket_spelling_add(struct d9__bucket_source *source, const char *servi
 	for (size_t i = 0; i < source->n_spellings; i++)
 		if (!strncmp(source->spellings[i].raw, raw, len) && !source->spellings[i].raw[len])
 			return;
-	grown = source->n_spellings < SPELLINGS_MAX ? reallocarray(source->spellings, source->n_spellings + 1, sizeof(*grown)) : NULL;
-	if (!grown)
+	if (source->n_spellings == SPELLINGS_MAX || !d9__array_grow(source->spellings, source->n_spellings))
 		return;
-	source->spellings = grown;
-	grown += source->n_spellings;
+	grown = &source->spellings[source->n_spellings];
 	memset(grown, 0, sizeof(*grown));
 	strncpy(grown->service, service, sizeof(grown->service) - 1);
 	grown->raw = strndup(raw, len);

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define NAME_BYTES 20 /* of the sum */
 #define UNFINISHED "new."
 
@@ -108,7 +110,6 @@ static int compare_uses(const void *left, const void *right)
 /* List our files in |dir|, in new memory. */
 static struct file *list_files(DIR *dir, size_t *n, uint64_t *bytes)
 {
-	size_t capacity = 0;
 	struct file *files = NULL;
 
 	for (const struct dirent *entry; (entry = readdir(dir));) {
@@ -117,13 +118,8 @@ static struct file *list_files(DIR *dir, size_t *n, uint64_t *bytes)
 		if (strlen(entry->d_name) >= D9__FETCHED_NAME || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(st.st_mode))
 			continue;
-		if (*n == capacity) {
-			struct file *grown = reallocarray(files, capacity = 2 * capacity + 64, sizeof(*files));
-
-			if (!grown)
-				break;
-			files = grown;
-		}
+		if (!d9__array_grow(files, *n))
+			break;
 		files[*n] = (struct file) { .bytes = (uint64_t)st.st_size, .used = st.st_mtim };
 		snprintf(files[(*n)++].name, D9__FETCHED_NAME, "%s", entry->d_name);
 		*bytes += (uint64_t)st.st_size;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "serve/text_hash.h"
 
 static int take(void *context, const struct d9__source_segment *segment)
@@ -14,15 +15,8 @@ static int take(void *context, const struct d9__source_segment *segment)
 	struct d9__listing *listing = context;
 	struct d9__listed *item;
 
-	if (listing->n == listing->capacity) {
-		size_t capacity = listing->capacity ? 2 * listing->capacity : 32;
-
-		item = reallocarray(listing->items, capacity, sizeof(*item));
-		if (!item)
-			return -ENOMEM;
-		listing->items = item;
-		listing->capacity = capacity;
-	}
+	if (!d9__array_grow(listing->items, listing->n))
+		return -ENOMEM;
 	item = &listing->items[listing->n];
 	*item = (struct d9__listed) { .name = strdup(segment->name),
 				      .bytes = segment->bytes,

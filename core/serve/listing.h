@@ -21,7 +21,7 @@ struct d9__listed {
 /* All zero is empty. */
 struct d9__listing {
 	struct d9__listed *items; /* in their natural order */
-	size_t n, capacity;
+	size_t n;
 	bool left_out;	   /* there are names that lead elsewhere */
 	uint64_t identity; /* of all */
 	uint64_t version;  /* of a source with versions; 0: never listed */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/artefact.h"
 #include "ring/directory.h"
 #include "ship/hour.h"
@@ -55,17 +56,14 @@ static struct d9__dead_process *find(const struct d9__ship_dead *dead, const cha
 
 static struct d9__dead_process *add(struct d9__ship_dead *dead, const char *path, uint64_t now_ns)
 {
-	struct d9__dead_process *items = reallocarray(dead->items, dead->n + 1, sizeof(*items));
 	char *copy = strdup(path);
 
-	if (items)
-		dead->items = items;
-	if (!items || !copy) {
+	if (!copy || !d9__array_grow(dead->items, dead->n)) {
 		free(copy);
 		return NULL;
 	}
-	items[dead->n] = (struct d9__dead_process) { .path = copy, .since_ns = now_ns };
-	return &items[dead->n++];
+	dead->items[dead->n] = (struct d9__dead_process) { .path = copy, .since_ns = now_ns };
+	return &dead->items[dead->n++];
 }
 
 /* Forget namespaces that were not seen, because they are gone, or live. */
@@ -139,13 +137,11 @@ static struct left *list(const struct d9__ship_dead *dead, const struct d9__ship
 	*bytes = 0;
 	for (size_t p = 0; p < tree->n; p++)
 		for (size_t s = 0; is_dead(dead, tree->processes[p].path) && s < tree->processes[p].n_segments; s++) {
-			struct left *more = reallocarray(left, *n + 1, sizeof(*left));
 			const struct d9__ship_segment *segment = &tree->processes[p].segments[s];
 			struct stat st;
 
-			if (!more)
+			if (!d9__array_grow(left, *n))
 				return left;
-			left = more;
 			if (lstat(segment->path, &st))
 				continue;
 			left[(*n)++] = (struct left) { segment, st.st_mtim, (uint64_t)st.st_size };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/array.h"
 #include "base/artefact.h"
 #include "base/time.h"
 #include "ship/hold.h"
@@ -62,15 +63,12 @@ static struct d9__held_directory *find(const struct d9__ship_hold *hold, const c
 /* Takes |path| over. */
 static struct d9__held_directory *add(struct d9__ship_hold *hold, char *path)
 {
-	struct d9__held_directory *items = reallocarray(hold->items, hold->n + 1, sizeof(*items));
-
-	if (!items) {
+	if (!d9__array_grow(hold->items, hold->n)) {
 		free(path);
 		return NULL;
 	}
-	hold->items = items;
-	items[hold->n] = (struct d9__held_directory) { .path = path, .fd = -1 };
-	return &items[hold->n++];
+	hold->items[hold->n] = (struct d9__held_directory) { .path = path, .fd = -1 };
+	return &hold->items[hold->n++];
 }
 
 static struct d9__held_directory *find_or_add(struct d9__ship_hold *hold, const char *process)

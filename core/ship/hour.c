@@ -16,11 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ship/summary_sum.h"
+#include "base/array.h"
 #include "read/input.h"
 #include "ship/object_key.h"
 #include "ship/ranges.h"
 #include "ship/shipped.h"
+#include "ship/summary_sum.h"
 
 #define HOUR_S	   3600
 #define LATE_S	   120	       /* that the last segment of an hour may take */
@@ -350,15 +351,14 @@ static int write_key(struct d9__hour_marker *marker, const char *prefix, struct 
 
 static int make_marker(struct d9__hour_markers *out, int dir, const char *name, const char *prefix, struct json_object *hour)
 {
-	struct d9__hour_marker *items = reallocarray(out->items, out->n + 1, sizeof(*items)), *marker;
+	struct d9__hour_marker *marker;
 	const char *body;
 	uint64_t missing = 0;
 	int err;
 
-	if (!items)
+	if (!d9__array_grow(out->items, out->n))
 		return -ENOMEM;
-	out->items = items;
-	marker = &items[out->n++];
+	marker = &out->items[out->n++];
 	*marker = (struct d9__hour_marker) { .segments = number(hour, "segments") };
 	snprintf(marker->file, sizeof(marker->file), "%.31s", name);
 	err = set_missing(hour, dir, hour_of(name, ""), &missing);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define CUT ",..."
 
 /* The first range that ends at |number| or later. */
@@ -30,15 +32,8 @@ static size_t place(const struct d9__ranges *ranges, uint64_t number)
 /* Replace |n| ranges from |at| on by |range|. */
 static int replace(struct d9__ranges *ranges, size_t at, size_t n, struct d9__range range)
 {
-	if (!n && ranges->n == ranges->capacity) {
-		size_t capacity = ranges->capacity ? 2 * ranges->capacity : 16;
-		struct d9__range *items = reallocarray(ranges->items, capacity, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		ranges->items = items;
-		ranges->capacity = capacity;
-	}
+	if (!n && !d9__array_grow(ranges->items, ranges->n))
+		return -ENOMEM;
 	memmove(ranges->items + at + 1, ranges->items + at + n, (ranges->n - at - n) * sizeof(range));
 	ranges->items[at] = range;
 	ranges->n = ranges->n + 1 - n;

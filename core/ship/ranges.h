@@ -14,7 +14,7 @@ struct d9__range {
 /* All zero is empty. */
 struct d9__ranges {
 	struct d9__range *items; /* ascending, with a gap between each two; owned */
-	size_t n, capacity;
+	size_t n;
 };
 
 /* Put the numbers |first| to |last| in, or take them out.  0 or -ENOMEM. */

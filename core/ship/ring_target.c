@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/array.h"
 #include "base/artefact.h"
 #include "ship/ring_target.h"
 
@@ -44,8 +45,6 @@ int d9__ring_target_take(struct d9__ring_target *out, const struct d9__ring_head
 
 struct d9__ring_target *d9__ring_targets_put(struct d9__ring_targets *targets, const struct d9__ring_target *target)
 {
-	struct d9__ring_target *list;
-
 	for (size_t i = 0; i < targets->n; i++) {
 		struct d9__ring_target *known = &targets->list[i];
 
@@ -55,12 +54,10 @@ struct d9__ring_target *d9__ring_targets_put(struct d9__ring_targets *targets, c
 		known->seen = true;
 		return known;
 	}
-	list = reallocarray(targets->list, targets->n + 1, sizeof(*list));
-	if (!list)
+	if (!d9__array_grow(targets->list, targets->n))
 		return NULL;
-	targets->list = list;
-	list[targets->n] = *target;
-	return &list[targets->n++];
+	targets->list[targets->n] = *target;
+	return &targets->list[targets->n++];
 }
 
 void d9__ring_targets_drop(struct d9__ring_targets *targets, size_t i)

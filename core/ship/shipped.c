@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "read/input.h"
 
 #define LINE_MAX_BYTES 2048
@@ -91,20 +92,8 @@ int d9__shipped_append(int dir, const struct d9__shipped_line *line)
 
 static int add(struct d9__shipped *shipped, uint64_t index, uint64_t bytes, const char *key)
 {
-	if (shipped->n == shipped->capacity) {
-		size_t capacity = shipped->capacity ? 2 * shipped->capacity : 64;
-		uint64_t *indexes = reallocarray(shipped->indexes, capacity, sizeof(*indexes));
-		char **keys;
-
-		if (!indexes)
-			return -ENOMEM;
-		shipped->indexes = indexes;
-		keys = reallocarray(shipped->keys, capacity, sizeof(*keys));
-		if (!keys)
-			return -ENOMEM;
-		shipped->keys = keys;
-		shipped->capacity = capacity;
-	}
+	if (!d9__array_grow(shipped->indexes, shipped->n) || !d9__array_grow(shipped->keys, shipped->n))
+		return -ENOMEM;
 	shipped->indexes[shipped->n] = index;
 	shipped->keys[shipped->n] = strdup(key);
 	if (!shipped->keys[shipped->n])
@@ -118,18 +107,17 @@ static int add(struct d9__shipped *shipped, uint64_t index, uint64_t bytes, cons
 static int add_gap(struct d9__shipped *shipped, const char *line)
 {
 	const char *list = line + strlen(MISSING), *epoch = strchr(list, ' ');
-	struct d9__shipped_gap *gaps;
+	struct d9__shipped_gap *gap;
 	char *end;
 	uint64_t epoch_s = epoch ? strtoull(epoch, &end, 10) : 0;
 
 	if (!epoch || *end != '\n')
 		return 0;
-	gaps = reallocarray(shipped->gaps, shipped->n_gaps + 1, sizeof(*gaps));
-	if (!gaps)
+	if (!d9__array_grow(shipped->gaps, shipped->n_gaps))
 		return -ENOMEM;
-	shipped->gaps = gaps;
-	gaps[shipped->n_gaps] = (struct d9__shipped_gap) { .epoch_s = epoch_s };
-	return d9__ranges_parse(&gaps[shipped->n_gaps++].ranges, list);
+	gap = &shipped->gaps[shipped->n_gaps++];
+	*gap = (struct d9__shipped_gap) { .epoch_s = epoch_s };
+	return d9__ranges_parse(&gap->ranges, list);
 }
 
 /* A line "stored INDEX ... KEY", whole. */

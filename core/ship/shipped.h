@@ -35,7 +35,7 @@ struct d9__shipped_gap {
 struct d9__shipped {
 	uint64_t *indexes; /* owned */
 	char **keys;	   /* owned, one each */
-	size_t n, capacity;
+	size_t n;
 	uint64_t bytes;
 	struct d9__shipped_gap *gaps; /* owned */
 	size_t n_gaps;

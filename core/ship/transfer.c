@@ -11,6 +11,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define TEXT_MAX      (4U << 20) /* 1,000 keys of 1,024 bytes, escaped */
 #define RETRY_MAX     300
 #define RATE_MIN      65536 /* bytes per second that a body has to make */
@@ -53,19 +55,15 @@ static int seek_body(void *context, curl_off_t offset, int origin)
 
 static bool keep_text(struct d9__transfer *transfer, const char *bytes, size_t n)
 {
-	char *longer;
-
 	if (n > TEXT_MAX - transfer->text_len) {
 		transfer->flood = true;
 		return false;
 	}
-	longer = realloc(transfer->text, transfer->text_len + n + 1);
-	if (!longer)
+	if (!d9__array_reserve(transfer->text, &transfer->text_max, transfer->text_len, n + 1))
 		return false;
-	memcpy(longer + transfer->text_len, bytes, n);
-	transfer->text = longer;
+	memcpy(transfer->text + transfer->text_len, bytes, n);
 	transfer->text_len += n;
-	longer[transfer->text_len] = '\0';
+	transfer->text[transfer->text_len] = '\0';
 	return true;
 }
 

@@ -42,7 +42,7 @@ struct d9__transfer {
 	int sink_fd;
 	uint64_t sink_max, sink_done;
 	char *text; /* owned, terminated: answer, or error document */
-	size_t text_len;
+	size_t text_len, text_max;
 	bool head_whole; /* false: the answer ended within its head */
 	bool flood;
 	int local_error; /* errno of a descriptor */

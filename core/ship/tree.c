@@ -13,6 +13,7 @@
 
 #include <dial9/error.h>
 
+#include "base/array.h"
 #include "base/artefact.h"
 #include "ring/directory.h"
 
@@ -42,35 +43,31 @@ static void tell(const struct d9__ship_tree *tree, const char *path, const char 
 
 static int add_segment(struct d9__ship_process *process, const char *dir, const char *name, uint64_t index, size_t of)
 {
-	struct d9__ship_segment *segments = reallocarray(process->segments, process->n_segments + 1, sizeof(*segments));
-
-	if (!segments)
+	if (!d9__array_grow(process->segments, process->n_segments))
 		return -ENOMEM;
-	process->segments = segments;
-	segments[process->n_segments] = (struct d9__ship_segment) { .path = join(dir, name), .index = index, .of = of };
-	return segments[process->n_segments++].path ? 0 : -ENOMEM;
+	process->segments[process->n_segments] = (struct d9__ship_segment) { .path = join(dir, name), .index = index, .of = of };
+	return process->segments[process->n_segments++].path ? 0 : -ENOMEM;
 }
 
 /* Add a dump, unless its window is still open. */
 static int add_dump(struct d9__ship_tree *tree, struct d9__ship_process *process, const char *name)
 {
-	struct d9__kept_dump *dumps = reallocarray(process->dumps, process->n_dumps + 1, sizeof(*dumps));
 	char *path = join(process->path, name), *why = NULL;
+	struct d9__kept_dump *dump;
 	int err;
 
-	if (dumps)
-		process->dumps = dumps;
-	if (!dumps || !path) {
+	if (!path || !d9__array_grow(process->dumps, process->n_dumps)) {
 		free(path);
 		return -ENOMEM;
 	}
-	err = d9__kept_dump_load(&dumps[process->n_dumps], path, false, &why);
+	dump = &process->dumps[process->n_dumps];
+	err = d9__kept_dump_load(dump, path, false, &why);
 	if (err && err != -ENOMEM && err != -ENOENT)
 		tell(tree, path, why ? why : d9_strerror(err));
 	free(why);
 	free(path);
-	if (err || dumps[process->n_dumps].state == D9__KEPT_OPEN)
-		d9__kept_dump_release(&dumps[process->n_dumps]);
+	if (err || dump->state == D9__KEPT_OPEN)
+		d9__kept_dump_release(dump);
 	else
 		process->n_dumps++;
 	return err == -ENOMEM ? err : 0;
@@ -132,16 +129,14 @@ static int list_process(struct d9__ship_tree *tree, struct d9__ship_process *pro
 
 static struct d9__ship_process *new_process(struct d9__ship_tree *tree, const char *path)
 {
-	struct d9__ship_process *processes = reallocarray(tree->processes, tree->n + 1, sizeof(*processes)), *own;
+	struct d9__ship_process *own;
 	char *copy = strdup(path);
 
-	if (processes)
-		tree->processes = processes;
-	if (!processes || !copy) {
+	if (!copy || !d9__array_grow(tree->processes, tree->n)) {
 		free(copy);
 		return NULL;
 	}
-	own = &processes[tree->n++];
+	own = &tree->processes[tree->n++];
 	*own = (struct d9__ship_process) { .path = copy };
 	snprintf(own->boot_id, sizeof(own->boot_id), "%.31s", base_name(path));
 	return own;

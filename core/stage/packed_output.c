@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "read/input.h"
 #include "stage/frames.h"
 #include "stage/packed_output.h"
@@ -25,19 +26,8 @@ int d9__packed_output_open(struct d9__packed_output *out, int fd, enum d9__conta
 
 uint8_t *d9__packed_output_reserve(struct d9__packed_output *out, size_t len)
 {
-	size_t capacity = out->capacity ? out->capacity : 2 * GATHERED_BYTES;
-	uint8_t *bigger;
-
-	while (capacity - out->len < len)
-		capacity *= 2;
-	if (capacity != out->capacity) {
-		bigger = realloc(out->bytes, capacity);
-		if (!bigger)
-			return NULL;
-		out->bytes = bigger;
-		out->capacity = capacity;
-	}
-	return out->bytes + out->len;
+	/* One byte more, so that the place of an event without bytes is not NULL. */
+	return d9__array_reserve(out->bytes, &out->capacity, out->len, len + 1) ? out->bytes + out->len : NULL;
 }
 
 static int write_packed(struct d9__packed_output *out)

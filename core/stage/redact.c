@@ -10,6 +10,7 @@
 #include <dial9/field_type.h>
 
 #include "analyze/table.h"
+#include "base/array.h"
 #include "format/encoder.h"
 #include "stage/frames.h"
 #include "stage/packed_output.h"
@@ -132,20 +133,10 @@ static int renumber(struct redact *redact, bool is_stack, const struct d9__pool_
 static int put(struct redact *redact, const void *bytes, size_t len)
 {
 	struct event *event = &redact->event;
-	size_t capacity = event->capacity ? event->capacity : 4096;
-	uint8_t *bigger;
-
 	if (redact->skipping || !len)
 		return 0;
-	while (capacity - event->len < len)
-		capacity *= 2;
-	if (capacity != event->capacity) {
-		bigger = realloc(event->bytes, capacity);
-		if (!bigger)
-			return -ENOMEM;
-		event->bytes = bigger;
-		event->capacity = capacity;
-	}
+	if (!d9__array_reserve(event->bytes, &event->capacity, event->len, len))
+		return -ENOMEM;
 	d9__wire_put_bytes(event->bytes + event->len, bytes, len);
 	event->len += len;
 	return 0;

@@ -12,6 +12,7 @@
 #include <dial9/reader.h>
 
 #include "analyze/table.h"
+#include "base/array.h"
 #include "format/encoder.h"
 #include "read/catalogue.h"
 #include "read/stack_role.h"
@@ -54,6 +55,7 @@ struct d9__scrub {
 
 	char *text; /* the latest answer */
 	uint8_t *frame;
+	size_t frame_max;
 };
 
 /* The prefix of a text's number. */
@@ -238,7 +240,7 @@ static int name_module(struct d9__scrub *scrub, const char *name, size_t len)
 static int add_module(struct d9__scrub *scrub, const struct module *module, const char *path)
 {
 	const char *name = base_name(path);
-	struct module *bigger;
+	struct module *added;
 	int err;
 
 	err = is_public(path) ? keep(scrub, D9__SCRUB_LIBRARIES, name, strlen(name)) : 0;
@@ -248,15 +250,13 @@ static int add_module(struct d9__scrub *scrub, const struct module *module, cons
 			return 0;
 	if (err || scrub->n_modules == MODULES_MAX)
 		return err;
-	bigger = reallocarray(scrub->modules, scrub->n_modules + 1, sizeof(*bigger));
-	if (!bigger)
+	if (!d9__array_grow(scrub->modules, scrub->n_modules))
 		return -ENOMEM;
-	scrub->modules = bigger;
-	bigger += scrub->n_modules;
-	*bigger = *module;
-	bigger->to = (uint64_t)(scrub->n_modules + 1) << 32;
-	bigger->name = strdup(name);
-	if (!bigger->name)
+	added = &scrub->modules[scrub->n_modules];
+	*added = *module;
+	added->to = (uint64_t)(scrub->n_modules + 1) << 32;
+	added->name = strdup(name);
+	if (!added->name)
 		return -ENOMEM;
 	scrub->n_modules++;
 	return 0;
@@ -720,12 +720,7 @@ static int name_field(struct d9__scrub *scrub, const struct d9_schema *schema, u
 /* Room for |len| bytes of the frame behind |at|; NULL: out of memory. */
 static uint8_t *room(struct d9__scrub *scrub, size_t at, size_t len)
 {
-	uint8_t *bigger = realloc(scrub->frame, at + len);
-
-	if (!bigger)
-		return NULL;
-	scrub->frame = bigger;
-	return bigger + at;
+	return d9__array_reserve(scrub->frame, &scrub->frame_max, at, len) ? scrub->frame + at : NULL;
 }
 
 /* |text| with its length, as definitions have it. */

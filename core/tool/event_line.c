@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/latency.h"
+#include "base/array.h"
 #include "read/stack_role.h"
 #include "symbol/symbolizer.h"
 #include "tool/event_line.h"
@@ -124,17 +125,11 @@ static const struct d9__line_shape *find_shape(struct d9__event_lines *lines,
 					       const struct d9_schema *schema)
 {
 	uint32_t id = d9_schema_id(schema);
-	struct d9__line_shape *bigger;
 
-	if (id >= lines->n_shapes) {
-		size_t n = (size_t)id + 16;
-
-		bigger = reallocarray(lines->shapes, n, sizeof(*bigger));
-		if (!bigger)
+	while (id >= lines->n_shapes) {
+		if (!d9__array_grow(lines->shapes, lines->n_shapes))
 			return NULL;
-		memset(bigger + lines->n_shapes, 0, (n - lines->n_shapes) * sizeof(*bigger));
-		lines->shapes = bigger;
-		lines->n_shapes = n;
+		lines->shapes[lines->n_shapes++] = (struct d9__line_shape){ .ready = false };
 	}
 	if (!lines->shapes[id].ready && make_shape(lines, schema, &lines->shapes[id]))
 		return NULL;

@@ -16,6 +16,7 @@
 
 #include "watch/recorders.h"
 
+#include "base/array.h"
 #include "base/time.h"
 #include "text/fail.h"
 
@@ -77,7 +78,6 @@ static void release_one(struct d9__recorder_seen *recorder)
 static void add(struct search *search, struct d9__ring_view *view, const char *ring)
 {
 	struct d9__recorders *found = search->found;
-	struct d9__recorder_seen *grown;
 	struct stat st = { 0 };
 	char *copy;
 
@@ -91,19 +91,13 @@ static void add(struct search *search, struct d9__ring_view *view, const char *r
 		return;
 	}
 	copy = strdup(ring);
-	grown = copy ? reallocarray(found->list, found->n + 1, sizeof(*grown)) : NULL;
-	if (!grown) {
+	if (!copy || !d9__array_grow(found->list, found->n)) {
 		search->err = -ENOMEM;
 		free(copy);
 		d9__ring_view_close(view);
 		return;
 	}
-	found->list = grown;
-	memset(&grown[found->n], 0, sizeof(*grown));
-	grown[found->n].view = *view;
-	grown[found->n].dev = st.st_dev;
-	grown[found->n].ino = st.st_ino;
-	grown[found->n++].ring = copy;
+	found->list[found->n++] = (struct d9__recorder_seen){ .view = *view, .dev = st.st_dev, .ino = st.st_ino, .ring = copy };
 }
 
 /* Every ring stays open until it has been looked at twice. */
@@ -132,7 +126,6 @@ static bool add_other(struct search *search, int dir, const char *name, const ch
 		      const char *path)
 {
 	struct d9__recorders *found = search->found;
-	struct d9__other_ring *grown;
 	struct d9__ring_view view;
 	uint64_t bytes;
 	bool dead;
@@ -150,15 +143,12 @@ static bool add_other(struct search *search, int dir, const char *name, const ch
 		found->rings_left_out++;
 		return true;
 	}
-	grown = reallocarray(found->others, found->n_others + 1, sizeof(*grown));
-	if (grown)
-		found->others = grown;
-	if (!grown || !(grown[found->n_others].path = strdup(path))) {
+	if (!d9__array_grow(found->others, found->n_others) || !(found->others[found->n_others].path = strdup(path))) {
 		search->err = -ENOMEM;
 		return true;
 	}
-	grown[found->n_others].bytes = bytes;
-	grown[found->n_others++].header = view.header;
+	found->others[found->n_others].bytes = bytes;
+	found->others[found->n_others++].header = view.header;
 	return true;
 }
 

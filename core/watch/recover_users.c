@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "ring/directory.h"
 
 #define SHM_DIR "/dev/shm"
@@ -31,18 +32,14 @@ static const struct d9__child_user *current(const struct d9__recover_users *user
 
 static int add(struct d9__recover_users *users, uid_t uid, gid_t gid)
 {
-	struct d9__child_user *grown;
-
 	if (uid == users->own.uid)
 		return 0;
 	for (size_t i = 0; i < users->n; i++)
 		if (users->list[i].uid == uid)
 			return 0;
-	grown = reallocarray(users->list, users->n + 1, sizeof(*grown));
-	if (!grown)
+	if (!d9__array_grow(users->list, users->n))
 		return -ENOMEM;
-	users->list = grown;
-	grown[users->n++] = (struct d9__child_user){ uid, gid };
+	users->list[users->n++] = (struct d9__child_user){ uid, gid };
 	return 0;
 }
 

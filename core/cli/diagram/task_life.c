@@ -11,15 +11,16 @@
 #include "analyze/budget.h"
 #include "analyze/latency.h"
 #include "analyze/processes.h"
+#include "base/array.h"
+#include "base/utf8.h"
 #include "cli/cmd.h"
-#include "tool/event_line.h"
 #include "cli/diagram/task_life.h"
-#include "tool/progress.h"
+#include "read/known_text.h"
 #include "symbol/symbolizer.h"
+#include "tool/event_line.h"
+#include "tool/progress.h"
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"
-#include "base/utf8.h"
-#include "read/known_text.h"
 
 void d9__task_life_release(struct d9__task_life *life)
 {
@@ -115,15 +116,8 @@ static int add(struct d9__task_life *life, struct d9__task_life_mark mark)
 {
 	if (!d9__budget_take(D9__KEPT_MARKS, MARK_BYTES))
 		return 0;
-	if (life->n == life->capacity) {
-		size_t capacity = life->capacity ? 2 * life->capacity : 256;
-		struct d9__task_life_mark *marks = reallocarray(life->marks, capacity, sizeof(*marks));
-
-		if (!marks)
-			return -ENOMEM;
-		life->marks = marks;
-		life->capacity = capacity;
-	}
+	if (!d9__array_grow(life->marks, life->n))
+		return -ENOMEM;
 	mark.number = life->n;
 	life->marks[life->n++] = mark;
 	return 0;

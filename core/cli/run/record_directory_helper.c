@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "cli/run/followers.h"
 #include "cli/run/record_directory_helper.h"
 #include "ring/directory.h"
@@ -122,24 +123,21 @@ static int make(const struct helper *helper, const char *name, const struct ucre
 
 static int give(struct helper *helper, const struct d9__directory_helper_request *request, const struct ucred *peer, int fds[2])
 {
-	struct given *grown;
 	struct stat st;
 	int err;
 
 	if (helper->n_given == GIVEN_MAX)
 		return -ENOSPC;
-	grown = reallocarray(helper->given, helper->n_given + 1, sizeof(*grown));
-	if (!grown)
+	if (!d9__array_grow(helper->given, helper->n_given))
 		return -ENOMEM;
-	helper->given = grown;
 	err = make(helper, request->boot_id, peer, fds);
 	if (err)
 		return err;
 	/* Let the trace's owner pass through the directory without listing it. */
 	if (helper->made && peer->uid != geteuid() && !fstat(helper->dir_fd, &st) && !(st.st_mode & 011))
 		fchmod(helper->dir_fd, 0711);
-	grown[helper->n_given] = (struct given){ .pid = peer->pid, .uid = peer->uid };
-	memcpy(grown[helper->n_given++].boot_id, request->boot_id, sizeof(request->boot_id));
+	helper->given[helper->n_given] = (struct given){ .pid = peer->pid, .uid = peer->uid };
+	memcpy(helper->given[helper->n_given++].boot_id, request->boot_id, sizeof(request->boot_id));
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include <dial9/reader.h>
 
+#include "base/array.h"
 #include "cli/run/record_result.h"
 #include "record/recorder.h"
 
@@ -29,13 +30,10 @@ static bool is_directory(int dir_fd, const char *name)
 
 static int add_name(struct d9__namespaces *namespaces, const char *name)
 {
-	char **bigger = reallocarray(namespaces->names, namespaces->n + 1, sizeof(*bigger));
-
-	if (!bigger)
+	if (!d9__array_grow(namespaces->names, namespaces->n))
 		return -ENOMEM;
-	namespaces->names = bigger;
-	bigger[namespaces->n] = strdup(name);
-	return bigger[namespaces->n++] ? 0 : -ENOMEM;
+	namespaces->names[namespaces->n] = strdup(name);
+	return namespaces->names[namespaces->n++] ? 0 : -ENOMEM;
 }
 
 int d9__namespaces_list(const char *dir, struct d9__namespaces *out)
@@ -251,15 +249,13 @@ static int count_events(const char *path, struct d9__record_result *result)
 /* Takes |path| over. */
 static int add_process(struct d9__record_result *result, char *path)
 {
-	char **bigger = reallocarray(result->paths, result->processes + 2, sizeof(*bigger));
-
-	if (!bigger) {
+	/* Make room for the NULL behind it, too. */
+	if (!d9__array_grow(result->paths, result->processes) || !d9__array_grow(result->paths, result->processes + 1)) {
 		free(path);
 		return -ENOMEM;
 	}
-	result->paths = bigger;
-	bigger[result->processes++] = path;
-	bigger[result->processes] = NULL;
+	result->paths[result->processes++] = path;
+	result->paths[result->processes] = NULL;
 	result->living += is_living(path);
 	result->bytes += size_of_files(path);
 	result->counted = result->counted && result->bytes <= COUNT_MAX_BYTES;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "cli/symbolize/spawn_names.h"
 #include "read/known_text.h"
 #include "symbol/symbol_rows.h"
@@ -24,16 +25,8 @@ static void *as_pointer(size_t number)
 
 static int add_place(struct d9__spawn_names *names, uint32_t text, uint64_t ns, struct d9__spawn_place **out)
 {
-	size_t max = names->max ? 2 * names->max : 64;
-	struct d9__spawn_place *bigger;
-
-	if (names->n == names->max) {
-		bigger = reallocarray(names->places, max, sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		names->places = bigger;
-		names->max = max;
-	}
+	if (!d9__array_grow(names->places, names->n))
+		return -ENOMEM;
 	*out = &names->places[names->n];
 	**out = (struct d9__spawn_place){ .text = text, .ns = ns };
 	return d9__table_add(&names->by_text, text, as_pointer(names->n++));

@@ -32,7 +32,7 @@ struct d9__spawn_names {
 	uint32_t segment;
 	struct d9__spawn_texts before; /* names of an earlier run */
 	struct d9__spawn_place *places;
-	size_t n, max;
+	size_t n;
 	struct d9__table by_text; /* number + 1 of a place */
 	struct d9__table names;	  /* of texts as they stand by number: the text to write instead */
 };

@@ -7,6 +7,7 @@
 
 #include <dial9/reader.h>
 
+#include "base/array.h"
 #include "cli/symbolize/spawn_rewrite.h"
 #include "format/encoder.h"
 #include "read/catalogue.h"
@@ -55,19 +56,7 @@ int d9__spawn_rewrite_open(struct d9__spawn_rewrite *rewrite, const char *path, 
 /* Where |len| bytes more can be written; NULL if out of memory. */
 static uint8_t *reserve(struct d9__spawn_rewrite *rewrite, size_t len)
 {
-	size_t capacity = rewrite->capacity ? rewrite->capacity : (size_t)1 << 16;
-	uint8_t *bigger;
-
-	while (capacity < rewrite->len + len)
-		capacity *= 2;
-	if (capacity != rewrite->capacity) {
-		bigger = realloc(rewrite->bytes, capacity);
-		if (!bigger)
-			return NULL;
-		rewrite->bytes = bigger;
-		rewrite->capacity = capacity;
-	}
-	return rewrite->bytes + rewrite->len;
+	return d9__array_reserve(rewrite->bytes, &rewrite->capacity, rewrite->len, len) ? rewrite->bytes + rewrite->len : NULL;
 }
 
 static int copy(struct d9__spawn_rewrite *rewrite, const struct d9__frame *frame)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/symbolize/symbolize_summary.h"
 #include "symbol/debian_packages.h"
 #include "symbol/symbol_rows.h"
@@ -35,15 +36,13 @@ static struct d9__symbolize_module *find_module(const struct d9__symbolize_summa
 int d9__symbolize_summary_count(struct d9__symbolize_summary *summary, const struct d9__frames *frames)
 {
 	const char *name = frames->items[frames->n - 1].module;
-	struct d9__symbolize_module *module = name ? find_module(summary, name) : NULL, *bigger;
+	struct d9__symbolize_module *module = name ? find_module(summary, name) : NULL;
 
 	add(&summary->counts, frames);
 	if (name && !module) {
-		bigger = reallocarray(summary->modules, summary->n_modules + 1, sizeof(*bigger));
-		if (!bigger)
+		if (!d9__array_grow(summary->modules, summary->n_modules))
 			return -ENOMEM;
-		summary->modules = bigger;
-		module = &bigger[summary->n_modules++];
+		module = &summary->modules[summary->n_modules++];
 		*module = (struct d9__symbolize_module){ .name = name };
 	}
 	if (module)
@@ -75,7 +74,6 @@ static void take_binary(struct lackings *lackings, const struct d9__symbolize_su
 			const struct d9__binary *binary)
 {
 	const struct d9__symbolize_module *module = find_module(summary, binary->name);
-	struct lacking *bigger;
 
 	/* Skip a binary with lines: its addresses without a name lie between functions. */
 	if (!module || (binary->fate == D9__BINARY_FOUND && module->counts.placed) ||
@@ -90,11 +88,8 @@ static void take_binary(struct lackings *lackings, const struct d9__symbolize_su
 			lackings->items[i].counts.placed += module->counts.placed;
 			return;
 		}
-	bigger = reallocarray(lackings->items, lackings->n + 1, sizeof(*bigger));
-	if (!bigger)
-		return;
-	lackings->items = bigger;
-	bigger[lackings->n++] = (struct lacking){ .binary = binary, .counts = module->counts };
+	if (d9__array_grow(lackings->items, lackings->n))
+		lackings->items[lackings->n++] = (struct lacking){ .binary = binary, .counts = module->counts };
 }
 
 /* The most addresses first. */
