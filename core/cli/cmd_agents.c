@@ -57,7 +57,7 @@ static void release(struct files *files)
 	free(files->folder);
 }
 
-/* The demo's recordings are folders. */
+/* The demo's recordings are folders, and its other files have a suffix. */
 static int is_recording(const struct dirent *entry)
 {
 	return !strchr(entry->d_name, '.');
@@ -189,7 +189,7 @@ static int make_folder(const char *path)
 	return d9__cmd_fail("agents", "cannot make %s: %s", path, strerror(errno));
 }
 
-/* Whether |path| may be written: it does not exist, or holds |text| already, or |force|. */
+/* True if |path| may be written: it does not exist, or holds |text| already, or |force|. */
 static bool may_write(const char *path, const char *text, size_t len, bool force)
 {
 	size_t other_len = 0;
@@ -261,7 +261,7 @@ static int copy_all(struct d9__text_out *out, const char *name, const char *dir,
 	return status;
 }
 
-/* The segment |from|/|name|/trace.0.bin.zst to the same place below |dir|. */
+/* Copy the segment |from|/|name|/trace.0.bin.zst to the same place below |dir|. */
 static int copy_recording(const char *from, const char *name, const char *dir, bool force)
 {
 	char *source = NULL, *folder = NULL, *path = NULL, *bytes;

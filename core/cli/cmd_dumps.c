@@ -40,7 +40,7 @@ static int gather(struct d9__dump_list *list, char **paths)
 	return D9__EXIT_OK;
 }
 
-/* A reader that went away is no failure. */
+/* A closed pipe is not an error, because its reader may have seen enough. */
 static int print_json(const struct d9__dump_list *list)
 {
 	d9__dump_list_json(list);

@@ -200,7 +200,7 @@ static bool has_id(const struct d9_event *event, int field, struct sought *sough
 	return false;
 }
 
-/* Whether |event| is about --task.  The end of a poll does not name its task: the start did. */
+/* True if |event| is about --task.  The end of a poll does not name its task: the start did. */
 static bool has_task(struct filter *filter, const struct d9_event *event,
 		     const struct filter_shape *shape)
 {
@@ -218,7 +218,7 @@ static bool has_task(struct filter *filter, const struct d9_event *event,
 	return has;
 }
 
-/* Whether |event| lies in --from and --to; sets |*past| once no later one can. */
+/* True if |event| lies in --from and --to; sets |*past| once no later one can. */
 static bool is_in_time(struct filter *filter, const struct d9_event *event, bool *past)
 {
 	const struct options *options = filter->options;
@@ -254,7 +254,7 @@ static int choose(struct filter *filter, const struct d9_event *event, bool *pas
 
 /* ---- the command ---- */
 
-/* The trace's processes: addresses and ids are each one's own. */
+/* The trace's processes; addresses and ids are separate in each. */
 struct trace {
 	struct d9_reader *reader;
 	struct d9__processes processes;
@@ -305,7 +305,7 @@ static int learn_modules(const struct trace *trace, char **paths, struct d9__pro
 	if (d9__traces_open("events", paths, &reader))
 		return D9__EXIT_USAGE;
 	d9_reader_set_file_order(reader, true);
-	/* A segment that came since is not in |trace|. */
+	/* Skip a segment that was written since: |trace| does not have it. */
 	while (!err && (event = d9__traces_next(reader, progress, &err)))
 		if (event->segment < trace->processes.n_segments)
 			err = d9__symbol_learn(symbols_of(trace, event), reader, event);
@@ -362,7 +362,7 @@ static bool has_shape(const struct filter *filter, const char *name)
 	return false;
 }
 
-/* A line for each event name that there is not; 0 or an exit status. */
+/* Print a line for each event name that is unknown; 0 or an exit status. */
 static int check_names(const struct filter *filter)
 {
 	int status = 0;
@@ -529,7 +529,10 @@ static int run(char **paths, const struct options *options, struct d9__text_out 
 	return status;
 }
 
-/* The first option that would leave out something of a life, or show it in another form; NULL: none. */
+/*
+ * Return the first option that would leave out a part of a life, or show it in another form; NULL:
+ * none.
+ */
 static const char *against_life(const struct options *options)
 {
 	return options->jsonl	  ? "format jsonl" :

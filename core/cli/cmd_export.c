@@ -102,7 +102,9 @@ static bool ends_with(const char *text, const char *suffix)
 	return len >= tail && !strcmp(text + len - tail, suffix);
 }
 
-/* The format of a name without any suffix, or with that of gzip alone; NULL: it has another. */
+/*
+ * Return the format for a name without a suffix, or with ".gz" alone; NULL: it has another suffix.
+ */
 static const struct format *bare_format(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -179,7 +181,10 @@ static int open_segment(struct segments *segments, const char *path)
 	return 0;
 }
 
-/* The reader knows directories and names, but would eat the beginning of a pipe. */
+/*
+ * Open the segments.  The reader knows directories and names, but would eat the beginning of a
+ * pipe.
+ */
 static int open_segments(char **paths, struct d9_reader *reader, struct segments *segments)
 {
 	struct d9_segment_info info;
@@ -236,8 +241,8 @@ static int refuse_several(const struct d9_reader *reader)
 /* ---- the command ---- */
 
 /*
- * The frames as they are: every batch brings all it needs, so segments one after the other are a
- * stream.  Of a batch cut short, its whole frames.
+ * Copy the frames as they are: each batch decodes alone, so segments in a row are a stream.  Of a
+ * batch cut short, copy the whole frames.
  */
 static int copy_segment(struct segments *segments, struct d9__raw_segment *segment,
 			struct d9__sink *sink, struct d9__progress *progress)
@@ -304,7 +309,7 @@ static int export(const struct options *options, struct segments *segments)
 	status = copy_all(segments, sink);
 	if (status == D9__EXIT_OK && !segments->frames)
 		status = d9__cmd_fail("export", "nothing has been written to this trace yet");
-	/* Nothing readable in the input: no file rather than an empty one. */
+	/* Nothing in the input is readable: make no file rather than an empty one. */
 	if (status < 0 || (status && !segments->frames))
 		d9__sink_abandon(sink);
 	else
@@ -365,7 +370,7 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 	}
 }
 
-/* Whether the options on samples go with the format; false after a line. */
+/* True if the options on samples go with the format; false after a line. */
 static bool fit(const struct options *options)
 {
 	const struct d9__profile_filter *wanted = &options->samples.wanted;

@@ -35,7 +35,7 @@ static const struct d9__usage usage = {
 	.opts = opts,
 };
 
-/* A left column of |width| that |name| goes into as well; names longer than most stick out. */
+/* Widen the left column for |name|, but no further than most names need. */
 static size_t widen(size_t width, const char *name)
 {
 	size_t len = strlen(name);

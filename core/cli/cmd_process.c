@@ -123,7 +123,7 @@ static bool run_one(struct process *process, const char *path, bool last)
 	return end != D9__STAGES_AGAIN;
 }
 
-/* Once over all that are left; those that ask for another time stay. */
+/* Run the stages on the segments that are left; those that are busy stay in the list. */
 static void run_round(struct process *process, bool last)
 {
 	struct d9__folder *segments = &process->segments.files;

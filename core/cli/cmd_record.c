@@ -41,7 +41,7 @@
 #define MEMORY_MEAN	(UINT64_C(512) << 10) /* bytes between samples */
 #define MEMORY_MEAN_MAX (UINT64_C(1) << 40)
 
-/* As a shell has them. */
+/* The exit statuses of shells for a CMD that cannot be run. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 enum {
@@ -166,7 +166,7 @@ static int put_variable(struct environment *env, const char *name, const char *v
 	return 0;
 }
 
-/* Another `dial9 record`'s, if there is one, is not for this trace. */
+/* Remove a variable of another `dial9 record`, which is not for this trace. */
 static void remove_variable(struct environment *env, const char *name)
 {
 	size_t len = strlen(name), kept = 0;
@@ -341,7 +341,10 @@ static void recover_rest(const char *dir, struct d9__record_line *line)
 	d9__recover_users_end(&users);
 }
 
-/* Behind CMD's own output, as if `dial9 report` were called now; all is written, and Ctrl-C ends it. */
+/*
+ * Print the report behind CMD's own output, as `dial9 report` does; the trace is complete, and
+ * Ctrl-C ends it.
+ */
 static void report(const struct d9__record_result *result)
 {
 	char **argv = calloc(result->processes + 3, sizeof(*argv));
@@ -661,7 +664,7 @@ static void refuse_trigger(const struct trigger_list *list, const char *one, siz
 		d9__cmd_fail("record", "--trigger '%.*s', column %u: %s", d9__precision(len), one, fault->column, fault->text);
 }
 
-/* Behind those that were given before. */
+/* Append a trigger to those given before. */
 static bool add_trigger(const struct trigger_list *list, const char *one, size_t len, char *out, size_t size)
 {
 	struct d9__trigger_fault fault;
@@ -717,7 +720,7 @@ static bool take_trigger(const struct d9__args *args, char *out, size_t size)
 	return fine && n;
 }
 
-/* The recorder parses DIAL9_TRIGGERS itself, and can tell of a mistake in its log alone: `dial9 record` tells it here. */
+/* Print the faults of DIAL9_TRIGGERS here, because the recorder could only log them. */
 static void warn_of_environment(void)
 {
 	const char *at = getenv("DIAL9_TRIGGERS"), *one;
@@ -799,7 +802,7 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 	}
 }
 
-/* The command line up to CMD.  -1, or the exit status behind a line that was printed. */
+/* Take the options before CMD.  Returns -1, or an exit status after a line. */
 static int take_options(struct d9__args *args, struct options *options)
 {
 	int key;

@@ -305,7 +305,7 @@ static int read_events(struct trace *trace)
 	return err;
 }
 
-/* Whether another process than |i| ran loops. */
+/* True if another process than |i| ran loops. */
 static bool others_have_loops(const struct trace *trace, size_t i)
 {
 	for (size_t j = 0; j < trace->n; j++)
@@ -344,7 +344,7 @@ static int find_dump(struct trace *trace, char **paths)
 		err = -ENOMEM;
 	d9__kept_dump_release(&dump);
 	free(why);
-	/* It was one when its segments were opened. */
+	/* It was a manifest when its segments were opened. */
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -73,7 +73,7 @@ static void tell(void *context, const char *path, const char *stage, const char 
 
 static bool is_empty(const char *path)
 {
-	/* Only of an empty directory. */
+	/* Fails unless the directory is empty. */
 	return !rmdir(path) && !mkdir(path, 0700);
 }
 

@@ -72,7 +72,7 @@ static const struct d9__usage usage = {
 };
 
 #if WITH_LIBEVENT
-/* That there is no browser is no failure, because the address was printed. */
+/* Ignore a missing browser, because the address was printed. */
 static void open_browser(struct d9__open_page *page, const char *url)
 {
 	int err = d9__open_page(page, url);
@@ -262,7 +262,7 @@ static int show_demo(struct d9__server_options *options, bool open)
 /* `dial9 record` does it: this command again, without --self-trace DIR, under the recorder.  Returns only if it cannot. */
 static int record_self(const char *dir, int argc, char **argv)
 {
-	/* The server keeps this process, and with it the signals that end it. */
+	/* --exec keeps the process id, so that signals to this process end the server. */
 	static const char *const head[] = { "dial9", "record", "--exec", "-o" };
 	const char **all = calloc((size_t)argc + 9, sizeof(*all));
 	size_t n = 0;

@@ -83,7 +83,9 @@ static void put_escaped(struct d9__text_out *out, const char *text)
 	d9__text_escaped(out, text, strlen(text));
 }
 
-/* Where recovery has to look, which is the trace directory unless it had none. */
+/*
+ * Return the directory to recover from, which is the trace directory unless the recorder had none.
+ */
 static const char *trace_dir(const struct d9__recorder_seen *recorder)
 {
 	return recorder->view.header.trace_dir[0] ? recorder->view.header.trace_dir : "DIR";
@@ -226,7 +228,7 @@ static void put_running(struct d9__text_out *out, const struct d9__recorder_seen
 	}
 }
 
-/* Where its trace is to be stored, and how much of it waits for that. */
+/* Write the store of its trace, and how much waits for a shipper. */
 static void put_store(struct d9__text_out *out, const struct d9__recorder_seen *recorder, const char *label)
 {
 	char text[D9__STATUS_STORE_LEN];

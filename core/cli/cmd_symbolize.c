@@ -124,7 +124,7 @@ static int learn_modules(struct trace *trace)
 	int err = 0;
 
 	d9_reader_set_file_order(trace->modules, true);
-	/* A segment that came since is not in |reader|. */
+	/* Skip a segment that was written since: |reader| does not have it. */
 	while (!err && (event = d9__traces_next(trace->modules, &trace->progress, &err)))
 		if (event->segment < trace->processes.n_segments)
 			err = d9__symbol_learn(symbolizer_of(trace, event->segment), trace->modules, event);
@@ -140,7 +140,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether the copies of |process| can have a folder of the same name as the original's. */
+/* True if the copies of |process| can have a folder of the same name as the original's. */
 static bool is_name_free(const struct d9__processes *processes, size_t process)
 {
 	const char *name = base_name(processes->items[process].folder);
@@ -151,7 +151,7 @@ static bool is_name_free(const struct d9__processes *processes, size_t process)
 	return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* Where the copy of |path| goes, in new memory; NULL: out of memory. */
+/* Return the path for the copy of |path|, in new memory; NULL: out of memory. */
 static char *output_path(const struct trace *trace, const char *path, size_t segment)
 {
 	size_t process = trace->processes.of_segment[segment];

@@ -5,5 +5,5 @@
 
 #include "cli/cmd.h"
 
-/* The segment |path| with symbols, to standard output, for stages.  An exit status. */
+/* Write the segment |path| with symbols to standard output, for stages.  An exit status. */
 int d9__symbolize_to_stdout(const char *path);

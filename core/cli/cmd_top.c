@@ -79,7 +79,7 @@ struct worker {
 	uint64_t told_ns;  /* up to here the time of the open callback was counted; 0: not at all */
 	size_t callback;
 
-	/* The program's callbacks that the loop library calls in one of its own. */
+	/* The program's callbacks that the loop library calls from one of its own callbacks. */
 	struct {
 		uint64_t id, began_ns;
 		size_t callback;
@@ -113,7 +113,7 @@ static size_t name_len(struct d9_text loc)
 	return loc.len;
 }
 
-/* The callback called |name|; SIZE_MAX: out of memory. */
+/* Find the callback called |name|, or make it; SIZE_MAX: out of memory. */
 static size_t find_named(struct top *top, const char *name, size_t len)
 {
 	uint32_t number;
@@ -311,7 +311,7 @@ static void adopt_open_calls(struct top *top)
 			worker->spans[0].callback = find_named(top, call->span, strlen(call->span));
 			worker->n_spans = worker->spans[0].callback != SIZE_MAX;
 		}
-		/* Of this interval, not of all the time before. */
+		/* Count this interval alone, not the time before. */
 		if (top->newest_ns < top->recorder->look.mono_ns)
 			top->newest_ns = top->recorder->look.mono_ns;
 		if (!top->oldest_ns)
@@ -505,7 +505,7 @@ static void put_row(struct d9__text_out *out, struct top *top, const struct call
 	free(name);
 }
 
-/* A line of the screen, not beyond its width. */
+/* Put a line, cut at the screen's width. */
 static void put_line(struct d9__text_out *out, const struct layout *layout, const char *text)
 {
 	struct d9__page page = { .width = (unsigned)layout->width };
@@ -518,7 +518,7 @@ static void put_line(struct d9__text_out *out, const struct layout *layout, cons
 	d9__text_char(out, '\n');
 }
 
-/* The recorder and the loops, in as few lines as the width takes; how many. */
+/* Put the recorder and the loops, in as few lines as the width takes.  Returns their number. */
 static size_t put_head(struct d9__text_out *out, struct top *top, const struct layout *layout)
 {
 	char parts[5][160], line[512] = "", whole[16] = "";

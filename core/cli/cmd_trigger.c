@@ -38,7 +38,10 @@ static const struct d9__usage usage = {
 	.opts = opts,
 };
 
-/* The answer is copied to |*out|: the process goes on to own the original.  0 or an exit status, after one line. */
+/*
+ * Ask about a trigger.  The answer is copied to |*out|, because the process still owns the
+ * original.  0 or an exit status, after one line.
+ */
 static int ask(struct d9__control *control, uint32_t what, uint32_t number, const char *text,
 	       struct d9__ring_trigger *out)
 {
@@ -76,7 +79,10 @@ static void print_trigger(struct d9__text_out *out, const struct d9__ring_trigge
 	d9__text_char(out, '\n');
 }
 
-/* Each answer names the next question; a process that tells nonsense is asked no more often than it can have triggers. */
+/*
+ * Print all triggers.  Each answer names the next number to ask for; limit the questions, because a
+ * broken process may answer nonsense.
+ */
 static int show(struct d9__control *control)
 {
 	struct d9__ring_trigger answer = { .shown = 0 };
@@ -162,7 +168,7 @@ static int change(struct d9__control *control, uint32_t what, char **texts, char
 	return status;
 }
 
-/* The names in all texts are looked up before the recorder is asked to arm any of them. */
+/* Look up all names first, so that a wrong one arms no trigger. */
 static int set(struct d9__control *control, char **texts)
 {
 	char **resolved;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the data files of this very program are: beside it in a build tree, or installed. */
+/* Data path: the folder with this program's data files, in its build tree or installed. */
 
 #pragma once
 

@@ -245,7 +245,7 @@ static void print_rest(FILE *out, const struct d9__kept_dump *dump)
 		fprintf(out, "%" PRIu64 " more segments are not in its list", dump->n_unlisted);
 }
 
-/* An open one is rewritten as soon as its window closes. */
+/* A dump is overdue if its window should have closed: the recorder rewrites the manifest then. */
 static void print_overdue(FILE *out, const struct d9__kept_dump *dump)
 {
 	uint64_t now_ns = (uint64_t)time(NULL) * D9__SECOND_NS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command that the command line named, run beside the traced program: nothing of it concerns that program. */
+/* A command from the command line, run beside the traced program and without any effect on it. */
 
 #pragma once
 

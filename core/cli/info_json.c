@@ -140,7 +140,10 @@ static void put_list(struct d9__text_out *out, const char *key, const char *list
 	d9__text_char(out, ']');
 }
 
-/* The hooks of one loop library: the metadata keys |prefix|.version, .capabilities, .degraded. */
+/*
+ * Write the hooks of one loop library: the metadata keys |prefix|.version, .capabilities,
+ * .degraded.
+ */
 static void put_hooks(struct d9__text_out *out, const struct d9__process *process,
 		      const char *prefix, size_t len)
 {

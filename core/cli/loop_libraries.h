@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop libraries that there are adapters for, as files tell them. */
+/* The loop libraries with an adapter, and how to recognise their files. */
 
 #pragma once
 
@@ -15,5 +15,5 @@ struct d9__loop_library {
 
 extern const struct d9__loop_library d9__loop_libraries[D9__LOOP_LIBRARIES];
 
-/* Whether |path| is a file of the library |name|, or of a companion as libevent_openssl is. */
+/* True if |path| is a file of the library |name|, or of a companion as libevent_openssl is. */
 bool d9__is_file_of(const char *path, const char *name);

@@ -90,7 +90,10 @@ static int run(int argc, char **argv)
 	cmd = find_command(name);
 	if (!cmd)
 		return d9__cmd_fail(NULL, "no command '%s'; see dial9 help", name);
-	/* A file that may not grow is an error like a full disk.  CMD of record is to have its own way. */
+	/*
+	 * A file that may not grow is an error like a full disk.  CMD of `dial9 record` keeps the
+	 * default.
+	 */
 	if (cmd->run != d9__cmd_record)
 		signal(SIGXFSZ, SIG_IGN);
 	return cmd->run(argc - 1, argv + 1);

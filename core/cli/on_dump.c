@@ -57,7 +57,7 @@ struct d9__on_dump {
 	int inotify, wake, done; /* |wake|, |done|: eventfd */
 	_Atomic(bool) ending, hurry;
 
-	/* The thread's own. */
+	/* Used by the thread alone. */
 	struct place *places;
 	size_t n_places;
 	char *waiting[D9__ON_DUMP_WAITING + 1]; /* manifests; commands run for the first */
@@ -299,7 +299,10 @@ static bool is_another_dial9(pid_t pid)
 	       own.st_ino == its.st_ino;
 }
 
-/* Another `dial9 record` may write to the same directory: then that is an ancestor of the process, and this one is not. */
+/*
+ * True if another `dial9 record` writes to the same directory: then it is an ancestor of the
+ * process, and this one is not.
+ */
 static bool is_of_another(const char *name)
 {
 	const char *dash = strrchr(name, '-');

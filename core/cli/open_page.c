@@ -32,7 +32,10 @@ static bool is_own(const char *path)
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* The directory for the page, NULL if there is none.  Browsers in a sandbox see no hidden files at home. */
+/*
+ * Return the directory for the page, NULL if there is none.  It is not a hidden one at home,
+ * because browsers in a sandbox see none of these.
+ */
 static const char *own_directory(void)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");

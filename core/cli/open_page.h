@@ -3,7 +3,7 @@
 
 #pragma once
 
-/* A page on disk that leads to an address; all zero is none. */
+/* A page on disk that redirects to an address; all zero is none. */
 struct d9__open_page {
 	char *path;
 	int until; /* closed when this process ends: then a helper process removes the page */

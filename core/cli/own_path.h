@@ -5,8 +5,10 @@
 
 #include <stddef.h>
 
-/* The folder of this program, into |size| bytes.  0, or an error of readlink(2) if /proc is not
- * there. */
+/*
+ * Put the folder of this program into |size| bytes.  0, or an error of readlink(2) if /proc is
+ * missing.
+ */
 int d9__own_folder(char *folder, size_t size);
 
 /* "../lib/dial9" for /usr/bin and /usr/lib/dial9: an installation may have moved as a whole. */

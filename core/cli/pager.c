@@ -60,7 +60,7 @@ bool d9__pager_begin(struct d9__pager *pager)
 	close(ends[0]);
 	if (pager->pid > 0) {
 		dup2(ends[1], STDOUT_FILENO);
-		/* The key is meant for the pager, which gets it too. */
+		/* Ctrl-C is meant for the pager, which gets it as well. */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGQUIT, SIG_IGN);
 		signal(SIGPIPE, SIG_IGN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pager between a command and the terminal, chosen as git does. */
+/* A pager between a command and the terminal, chosen as git chooses it. */
 
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the preload library of this very program is: beside it in a build tree, or installed. */
+/* Preload path: the preload library of this program, in its build tree or installed. */
 
 #pragma once
 

@@ -10,7 +10,7 @@
 #include "format/hash.h"
 #include "read/trace_segment.h"
 
-/* For one frame and the pools of one batch, beyond what the file's own size justifies. */
+/* The memory for one frame and the pools of one batch, beyond a multiple of the file's size. */
 #define MEMORY_BYTES  (UINT64_C(64) << 20)
 #define MEMORY_FACTOR 2
 /* The most that a file may unpack to; the same limit as in trace_input.c. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unpacked bytes of one segment, as whole frames. */
+/* Raw segment: the unpacked bytes of one segment, as whole frames. */
 
 #pragma once
 
@@ -36,7 +36,10 @@ struct d9__raw_segment {
  */
 int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path, char **why);
 
-/* The next frame, from the first on.  1; 0 at the end or at damage (|err|); -ENOMEM, of read(2). */
+/*
+ * Get the next frame, from the first on.  1; 0 at the end or at damage (|err|); -ENOMEM, or an
+ * error of read(2).
+ */
 int d9__raw_segment_next(struct d9__raw_segment *segment, struct d9__frame *frame);
 
 /* Bytes used of the stored ones. */

@@ -57,7 +57,7 @@ void d9__raw_terminal_begin(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
-	/* No SA_RESTART: the wait has to end. */
+	/* Without SA_RESTART, so that a signal ends the wait. */
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sigaction(ends[i], &(struct sigaction){ .sa_handler = on_end }, NULL);
 	/* Leave the terminal alone in the background: the foreground job owns it. */
@@ -78,7 +78,7 @@ bool d9__raw_terminal_quits(uint64_t ns)
 	if (ended)
 		return true;
 	if (ppoll(&input, 1, &left, NULL) > 0) {
-		/* The other end of the terminal may have gone. */
+		/* The terminal may have been closed. */
 		if (read(STDIN_FILENO, &key, 1) != 1)
 			keys = false;
 		return key == 'q' || key == 'Q' || ended;

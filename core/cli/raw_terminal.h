@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal while a command shows a screen: keys come one by one and unseen, until it ends. */
+/* Raw terminal: keys come one by one and without echo while a command shows a screen. */
 
 #pragma once
 

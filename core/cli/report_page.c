@@ -20,7 +20,7 @@
 #include "text/text.h"
 #include "tool/trace_input.h"
 
-/* A mail takes about as much; browsers open more, and people wait for it. */
+/* Mail servers take about LARGE; browsers open more, but slowly. */
 #define LARGE	  ((uint64_t)25 << 20)
 #define TOO_LARGE ((uint64_t)100 << 20)
 
@@ -136,7 +136,7 @@ static int write_page(struct page *page, const char *output)
 		err = d9__sink_commit(page->sink);
 	else
 		d9__sink_abandon(page->sink);
-	/* A reader that went away is no failure. */
+	/* A closed pipe is not an error, because its reader may have seen enough. */
 	if (err)
 		return err == -EPIPE ? D9__EXIT_OK : explain(culprit ? culprit->path : output, err);
 	fprintf(stderr, "dial9 report: the page has %s%s\n", d9__size_text(page->written, size),
@@ -161,7 +161,7 @@ static int load_assets(struct page *page)
 	return err ? d9__cmd_fail("report", "%s", strerror(-err)) : 0;
 }
 
-/* The last part of |path|, without slashes behind it, in new memory. */
+/* Return the last part of |path|, without slashes behind it, in new memory. */
 static char *last_part(const char *path)
 {
 	char *whole = realpath(path, NULL), *part = strdup(basename(whole ? whole : path));

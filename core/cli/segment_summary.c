@@ -8,7 +8,6 @@
 
 #include "cli/cmd.h"
 #include "cli/segment_summary.h"
-#include "cli/time_bins.h"
 #include "export/profile.h"
 #include "export/stack_tree.h"
 #include "findings/findings.h"
@@ -21,17 +20,98 @@
 #define NODES_MAX     20000 /* of the tree of stacks */
 #define FINDINGS_MAX  5
 #define NAME_MAX_LEN  512 /* bytes of a frame's */
+#define TIME_BINS     64
+#define FIRST_WIDTH_NS (UINT64_C(1) << 20) /* of a bin */
 
 /* The longest call of a callback. */
 struct longest {
 	uint64_t ns, at_ns, worker;
 };
 
+/* ---- time bins ---- */
+
+/*
+ * The longest call and the time in calls, over time, in at most TIME_BINS pieces of equal length.  All
+ * zero is empty.  Bin i covers |width_ns| from (first + i) * width_ns on; the width is a power of two.
+ */
+struct time_bins {
+	uint64_t width_ns, first;
+	size_t n;
+	struct time_bin {
+		uint64_t longest_ns; /* of the calls that ran in it, whole */
+		uint64_t busy_ns;    /* of calls, their part in it; of all workers */
+	} items[TIME_BINS];
+};
+
+/* Merge each two bins into one. */
+static void fold(struct time_bins *bins)
+{
+	struct time_bins wider = { .width_ns = 2 * bins->width_ns, .first = bins->first / 2 };
+
+	for (size_t i = 0; i < bins->n; i++) {
+		size_t at = (size_t)((bins->first + i) / 2 - wider.first);
+		struct time_bin *bin = &wider.items[at];
+
+		if (bins->items[i].longest_ns > bin->longest_ns)
+			bin->longest_ns = bins->items[i].longest_ns;
+		bin->busy_ns += bins->items[i].busy_ns;
+		wider.n = at + 1;
+	}
+	*bins = wider;
+}
+
+/* Widen the bins until those from |start_ns| to |end_ns| are among them. */
+static void cover(struct time_bins *bins, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t from, to;
+
+	if (!bins->n) {
+		*bins = (struct time_bins) { .width_ns = FIRST_WIDTH_NS,
+						 .first = start_ns / FIRST_WIDTH_NS,
+						 .n = 1 };
+	}
+	for (;; fold(bins)) {
+		from = start_ns / bins->width_ns;
+		to = end_ns / bins->width_ns;
+		from = from < bins->first ? from : bins->first;
+		to = to > bins->first + bins->n - 1 ? to : bins->first + bins->n - 1;
+		if (to - from < TIME_BINS)
+			break;
+	}
+	if (from < bins->first) {
+		size_t by = (size_t)(bins->first - from);
+
+		memmove(bins->items + by, bins->items, bins->n * sizeof(bins->items[0]));
+		memset(bins->items, 0, by * sizeof(bins->items[0]));
+		bins->first = from;
+	}
+	bins->n = (size_t)(to - from) + 1;
+}
+
+/* Add a call from |start_ns| to |end_ns|; calls come in any order. */
+static void add_to_bins(struct time_bins *bins, uint64_t start_ns, uint64_t end_ns)
+{
+	if (end_ns < start_ns)
+		return;
+	cover(bins, start_ns, end_ns);
+	for (uint64_t at = start_ns / bins->width_ns; at <= end_ns / bins->width_ns; at++) {
+		struct time_bin *bin = &bins->items[at - bins->first];
+		uint64_t from = at * bins->width_ns, to = end_ns;
+
+		/* The last bin that there can be ends where no number is left. */
+		if (end_ns - from > bins->width_ns)
+			to = from + bins->width_ns;
+		if (end_ns - start_ns > bin->longest_ns)
+			bin->longest_ns = end_ns - start_ns;
+		bin->busy_ns += to - (start_ns > from ? start_ns : from);
+	}
+}
+
 struct summary {
 	struct d9__profile profile;
 	struct d9__stack_tree tree;
 	struct d9__findings findings;
-	struct d9__time_bins bins;
+	struct time_bins bins;
 	struct d9__table longest; /* by address of the callback; owns its struct longest */
 	uint64_t *self;		  /* of the nodes that are told */
 	int err;
@@ -68,7 +148,7 @@ static void take_piece(void *context, struct d9__worker *worker, const struct d9
 				.at_ns = piece->start_ns,
 				.worker = worker->id };
 
-	d9__time_bins_add(&summary->bins, piece->start_ns, piece->end_ns);
+	add_to_bins(&summary->bins, piece->start_ns, piece->end_ns);
 	keep_longest(summary, piece->task->callback, &call);
 	call.ns = piece->inner_ns;
 	keep_longest(summary, piece->inner, &call);
@@ -195,7 +275,7 @@ static int put_spans(struct d9__json *json, const struct d9__spans *spans)
 	return 0;
 }
 
-static void put_bins(struct d9__json *json, const struct d9__time_bins *bins)
+static void put_bins(struct d9__json *json, const struct time_bins *bins)
 {
 	d9__json_u64(json, "bin_ns", bins->n ? bins->width_ns : 0);
 	d9__json_u64(json, "bins_from_ns", bins->n ? bins->first * bins->width_ns : 0);

@@ -20,7 +20,7 @@
 
 #define PREFIX_MAX 256
 
-/* As `dial9 ship --to` has it. */
+/* True for a prefix as `dial9 ship --to` takes it. */
 static bool is_prefix(const char *prefix)
 {
 	return strlen(prefix) <= PREFIX_MAX && *prefix != '/' && !strstr(prefix, "//") &&

@@ -28,7 +28,7 @@ static void put_text(struct d9__text_out *out, const char *key, const char *text
 	d9__text_json(out, text, strlen(text));
 }
 
-/* The time since |then_ns|, or null if that never was. */
+/* Write the time since |then_ns|, or null if that is 0. */
 static void put_age(struct d9__text_out *out, const char *key,
 		    const struct d9__recorder_seen *recorder, uint64_t then_ns)
 {

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "text/text.h"
 
-/* A process has some dozens. */
+/* Far more than a process has, which are some dozens. */
 #define FACTS_MAX 4096
 #define FACT_MAX  16384
 

@@ -33,7 +33,7 @@ struct d9__fact {
 
 #define D9__LOG_KEPT 10
 
-/* A line of the recorder's own log; a trace may say anything of it. */
+/* A line of the recorder's own log.  Do not trust it: a trace can say anything. */
 struct d9__log_line {
 	uint64_t ns, times;
 	char *level, *text;
@@ -83,5 +83,5 @@ void d9__trace_facts_release(struct d9__trace_facts *facts);
 /* Wall-clock time of the first event, in ns since 1970; 0 if the process never told. */
 uint64_t d9__process_wall_start_ns(const struct d9__process *process);
 
-/* The value of |key| in the metadata, or NULL. */
+/* Return the value of |key| in the metadata, or NULL. */
 const char *d9__process_fact(const struct d9__process *process, const char *key);

@@ -38,7 +38,7 @@ static bool add_path(struct scope *scope, const char *path)
 	return true;
 }
 
-/* The libraries that the loader would map.  False: no memory. */
+/* Add the program and the libraries that the loader would map.  False: out of memory. */
 static bool open_needed(struct scope *scope, const char *program)
 {
 	struct d9__elf_needs needs;

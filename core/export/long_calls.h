@@ -27,7 +27,7 @@ struct d9__long_calls {
 int d9__long_calls_find(struct d9__long_calls *calls, uint64_t min_ns, const char *command, char **paths,
 			const struct d9__processes *processes);
 
-/* Whether |worker| was in one of them at |ns|. */
+/* True if |worker| was in one of them at |ns|. */
 bool d9__long_calls_have(const struct d9__long_calls *calls, uint64_t worker, uint64_t ns);
 
 void d9__long_calls_release(struct d9__long_calls *calls);

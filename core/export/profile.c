@@ -90,7 +90,7 @@ static int count(struct d9__profile *profile, const struct d9__profile_stack *st
 	return 0;
 }
 
-/* Whether |ns| lies in --from and --to, which count from the first event. */
+/* True if |ns| lies in --from and --to, which count from the first event. */
 static bool is_in_time(const struct d9__profile *profile, uint64_t ns)
 {
 	uint64_t after_ns = ns > profile->origin_ns ? ns - profile->origin_ns : 0;

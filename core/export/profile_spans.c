@@ -87,7 +87,7 @@ static int enter(struct d9__profile_spans *spans, const struct d9_event *event)
 	return 0;
 }
 
-/* Whether |thread| was inside of the span |id| until |ns|. */
+/* True if |thread| was inside of the span |id| until |ns|. */
 static bool leave(const struct d9__profile_spans *spans, struct thread *thread, uint64_t id, uint64_t ns)
 {
 	for (size_t i = thread->n; i--;) {

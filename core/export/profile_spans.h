@@ -32,7 +32,7 @@ int d9__profile_spans_take(struct d9__profile_spans *spans, const struct d9_even
 /* Return the name of the span that |thread| entered last and has not left; NULL: none. */
 const char *d9__profile_spans_innermost(const struct d9__profile_spans *spans, const struct d9__profile_thread *thread);
 
-/* Whether |thread| is inside of a span called |name|. */
+/* True if |thread| is inside of a span called |name|. */
 bool d9__profile_spans_inside(const struct d9__profile_spans *spans, const struct d9__profile_thread *thread,
 			      const char *name);
 

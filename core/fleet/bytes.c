@@ -14,7 +14,7 @@ void d9__bytes_release(struct d9__bytes *bytes)
 	*bytes = (struct d9__bytes){ 0 };
 }
 
-/* Whether there is room for |len| more. */
+/* True if there is room for |len| more. */
 static bool make_room(struct d9__bytes *bytes, size_t len)
 {
 	bytes->failed = bytes->failed || !d9__array_reserve(bytes->data, &bytes->max, bytes->len, len);

@@ -106,7 +106,7 @@ int d9__parquet_values_skip(struct d9__parquet_values *values)
 {
 	if (make_room(values))
 		return -ENOMEM;
-	/* A column that never lacks a value has no place to say so. */
+	/* A column without levels cannot express a missing value: write an empty one. */
 	if (!values->levels)
 		return values->facts->type == D9__PARQUET_TEXT ? d9__parquet_values_add_text(values, "", 0) :
 								 d9__parquet_values_add(values, 0);

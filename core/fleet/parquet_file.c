@@ -76,7 +76,7 @@ int d9__parquet_open(const struct d9__parquet_column *columns, size_t n, d9__par
 
 /* ---- values ---- */
 
-/* Where the next value belongs; NULL: nothing is taken any more. */
+/* Return the values of the next column; NULL: after an error nothing is taken. */
 static struct d9__parquet_values *next_of(struct d9__parquet *file)
 {
 	return file->err || file->next == file->n ? NULL : &file->values[file->next++];

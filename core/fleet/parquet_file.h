@@ -48,10 +48,10 @@ typedef int d9__parquet_write(void *context, const void *bytes, size_t len);
 int d9__parquet_open(const struct d9__parquet_column *columns, size_t n, d9__parquet_write *write, void *context,
 		     struct d9__parquet **out);
 
-/* A line of the file's own key-value metadata. */
+/* Add a line to the file's own key-value metadata. */
 void d9__parquet_metadata(struct d9__parquet *file, const char *key, const char *value);
 
-/* The value of the next column. */
+/* Add the value of the next column. */
 void d9__parquet_null(struct d9__parquet *file);
 void d9__parquet_i64(struct d9__parquet *file, int64_t value);
 void d9__parquet_bool(struct d9__parquet *file, bool value);
@@ -59,7 +59,7 @@ void d9__parquet_bool(struct d9__parquet *file, bool value);
 void d9__parquet_text(struct d9__parquet *file, const char *text, size_t len);
 void d9__parquet_string(struct d9__parquet *file, const char *text);
 
-/* The row is complete.  0 or the first error of this file. */
+/* End the row.  0 or the first error of this file. */
 int d9__parquet_row(struct d9__parquet *file);
 
 /* Write what is left and the end, and free |file|.  0 or the first error. */

@@ -16,7 +16,7 @@
 #define DICTIONARY_BYTES (1u << 20)
 #define STATISTICS_BYTES 256 /* a longer text is no use for leaving out row groups */
 
-/* The format's own numbers. */
+/* Numbers of the Parquet format. */
 enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 
@@ -51,7 +51,7 @@ static size_t most_distinct(const struct d9__parquet_values *values)
 	return values->n / 2 < most ? values->n / 2 : most;
 }
 
-/* The index of |number|, made at its first sight; SIZE_MAX: there are too many. */
+/* Return the index of |number|, or add it; SIZE_MAX: there are too many. */
 static size_t index_of(struct pages *pages, uint32_t *slots, unsigned bits, uint64_t number, size_t most)
 {
 	size_t mask = ((size_t)1 << bits) - 1, slot = d9__hash_u64(d9__hash_secret(), number) >> (64 - bits);

@@ -10,7 +10,7 @@
 
 #include "ship/object_key.h"
 
-/* A file's name has 255 bytes: "HHMM-", three parts, two strokes and ".parquet". */
+/* A file's name has at most 255 bytes: "HHMM-", three parts, two hyphens and ".parquet". */
 #define HOST_MAX  100
 #define BOOT_MAX  64
 #define INDEX_MAX 64

@@ -29,7 +29,7 @@ static uint32_t minute_of(const struct d9__segment_rows *rows, uint64_t ns)
 
 /* ---- rows ---- */
 
-/* A new row, all zero; NULL: the budget does not allow it, which is counted, or there is no memory. */
+/* Add a row, all zero; NULL: the budget does not allow it, which is counted, or out of memory. */
 static void *add_row(struct d9__segment_rows *all, struct d9__row_list *rows)
 {
 	if (all->err || !d9__budget_take(D9__KEPT_ROWS, rows->size + 4 * sizeof(struct d9__table_entry)))
@@ -41,7 +41,7 @@ static void *add_row(struct d9__segment_rows *all, struct d9__row_list *rows)
 	return memset((char *)rows->items + rows->n++ * rows->size, 0, rows->size);
 }
 
-/* The row of |key|, made at its first sight: then |*is_new|.  NULL as of add_row(). */
+/* Find the row of |key|, or add it and set |*is_new|.  NULL as in add_row(). */
 static void *row_of(struct d9__segment_rows *all, struct d9__row_list *rows, const struct row_key *key, bool *is_new)
 {
 	uint64_t hash = d9__hash_bytes(d9__hash_secret(), key, sizeof(*key));
@@ -120,7 +120,7 @@ static void take_call(void *context, const struct d9__call_end *call)
 		add_slow(rows, call);
 }
 
-/* Each minute gets its part of a piece. */
+/* Split a piece among the minutes that it touches. */
 static void take_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__segment_rows *rows = context;

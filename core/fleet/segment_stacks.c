@@ -36,7 +36,7 @@ static void put_name(struct naming *naming, const char *name, bool kernel)
 	fputs(naming->leaf_name, naming->out);
 }
 
-/* The functions at work at an address, the real one before those that were inlined into it. */
+/* Write the functions at an address: the real one before those that were inlined into it. */
 static void put_address(struct naming *naming, const uint64_t *addresses, size_t i)
 {
 	struct d9__frames frames = { 0 };
@@ -160,7 +160,7 @@ int d9__segment_stacks_make(struct d9__segment_stacks *stacks, struct d9__segmen
 
 void d9__segment_stacks_release(struct d9__segment_stacks *stacks)
 {
-	/* The one behind the last was being named when the memory was short. */
+	/* The item behind the last one has a name if memory ran out in the middle of it. */
 	for (size_t i = 0; stacks->items && (i < stacks->n || stacks->items[i].folded); i++) {
 		free(stacks->items[i].folded);
 		free(stacks->items[i].leaf);

@@ -32,14 +32,16 @@ void d9__thrift_i64(struct d9__thrift *thrift, int id, int64_t value);
 void d9__thrift_binary(struct d9__thrift *thrift, int id, const void *data, size_t len);
 void d9__thrift_text(struct d9__thrift *thrift, int id, const char *text);
 
-/* A list of |n|, whose elements follow: structs between begin and end, the others as items. */
+/*
+ * Begin a list of |n| elements, which follow: structs between begin and end, the others as items.
+ */
 void d9__thrift_list(struct d9__thrift *thrift, int id, enum d9__thrift_type type, size_t n);
 void d9__thrift_item_i32(struct d9__thrift *thrift, int32_t value);
 void d9__thrift_item_text(struct d9__thrift *thrift, const char *text);
 
-/* A struct as a field, or with the id 0 as an element of a list. */
+/* Begin a struct as a field, or with the id 0 as an element of a list. */
 void d9__thrift_begin(struct d9__thrift *thrift, int id);
 void d9__thrift_end(struct d9__thrift *thrift);
 
-/* The outermost struct ends. */
+/* End the outermost struct. */
 void d9__thrift_stop(struct d9__thrift *thrift);

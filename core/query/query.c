@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/time.h"
 #include "query/query.h"
-#include "query/query_functions.h"
 #include "query/query_load.h"
 #include "query/query_schema.h"
 #include "text/fail.h"
@@ -69,6 +70,74 @@ static int look_at_clock(void *context)
 	return 1;
 }
 
+/* ---- functions ---- */
+
+/* The values of a group. */
+struct values {
+	double *items;
+	size_t n, capacity;
+	double percent;
+	bool failed;
+};
+
+static void add_value(sqlite3_context *context, int n, sqlite3_value **args)
+{
+	struct values *values = sqlite3_aggregate_context(context, sizeof(*values));
+
+	(void)n;
+	if (!values || values->failed || sqlite3_value_type(args[0]) == SQLITE_NULL)
+		return;
+	values->percent = sqlite3_value_double(args[1]);
+	if (values->n == values->capacity) {
+		size_t capacity = values->capacity ? 2 * values->capacity : 64;
+		/* SQLite's own, so that its limit of memory holds. */
+		double *bigger = sqlite3_realloc64(values->items, capacity * sizeof(*bigger));
+
+		values->failed = !bigger;
+		if (!bigger)
+			return;
+		values->items = bigger;
+		values->capacity = capacity;
+	}
+	values->items[values->n++] = sqlite3_value_double(args[0]);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void give_percentile(sqlite3_context *context)
+{
+	struct values *values = sqlite3_aggregate_context(context, 0);
+	size_t rank;
+
+	if (values && values->failed) {
+		sqlite3_result_error_nomem(context);
+	} else if (!values || !values->n) {
+		sqlite3_result_null(context);
+	} else if (!(values->percent >= 0 && values->percent <= 100)) {
+		sqlite3_result_error(context, "percentile(VALUE, P) takes a P of 0 to 100", -1);
+	} else {
+		/* Nearest rank, as in dial9 report; 99.9 / 100 * 1000 would be above 999. */
+		qsort(values->items, values->n, sizeof(*values->items), compare);
+		rank = (size_t)ceil(values->percent * (double)values->n / 100);
+		sqlite3_result_double(context, values->items[rank ? rank - 1 : 0]);
+	}
+	if (values)
+		sqlite3_free(values->items);
+}
+
+/* Add percentile(VALUE, P).  0, or SQLite's error. */
+static int add_functions(sqlite3 *db)
+{
+	return sqlite3_create_function_v2(db, "percentile", 2,
+					  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+					  NULL, NULL, add_value, give_percentile, NULL);
+}
+
 /* ---- open, fill, close ---- */
 
 static int fail(const struct d9__query *query)
@@ -91,7 +160,7 @@ static int make_tables(struct d9__query *query)
 	/* Tables of JSON are made at their first use, which is not permitted later; a SQLite may lack them. */
 	if (!err)
 		sqlite3_exec(query->db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
-	return err ? err : d9__query_add_functions(query->db);
+	return err ? err : add_functions(query->db);
 }
 
 /* So that a question is not typed in vain. */

@@ -47,7 +47,7 @@ int d9__query_fill(struct d9__query *query);
  * stderr. */
 int d9__query_run(struct d9__query *query, const char *sql, struct d9__text_out *out);
 
-/* Whether |line| is a command, which begins with a dot; if so do it, |*status| is then as of
+/* True if |line| is a command, which begins with a dot; if so do it, |*status| is then as of
  * d9__query_run(). */
 bool d9__query_command(const char *line, struct d9__text_out *out, int *status);
 

@@ -159,7 +159,7 @@ static bool look_for(struct d9__bucket_source *source, struct d9__bucket_dump *d
 	return dump->asked;
 }
 
-/* Whether the manifest is here, or never will be. */
+/* True if the manifest is here, or never will be. */
 static bool manifest_step(struct d9__bucket_source *source, struct d9__bucket_dump *dump, const char *name)
 {
 	int fd;

@@ -8,7 +8,7 @@
 /* Note that the bucket has the summary |hour|. */
 void d9__bucket_service_told(struct d9__bucket_source *source, const struct d9__stored_key *hour);
 
-/* Whether there is a summary of an hour of |service|, of any of its processes. */
+/* True if there is a summary of an hour of |service|, of any of its processes. */
 bool d9__bucket_service_is_told(const struct d9__bucket_source *source, const char *service, int64_t begins_s);
 
 /* Note that keys spell |service| as the |len| bytes at |raw|. */

@@ -135,7 +135,7 @@ static bool reaches_into(const struct d9__source_facts *facts, double from_ms, d
 	return (double)facts->from_ms < to_ms && (double)facts->to_ms >= from_ms;
 }
 
-/* Whether |item| of a place far away is one of the segments that |scope| asks for. */
+/* True if |item| of a place far away is one of the segments that |scope| asks for. */
 static bool is_chosen(const struct d9__server *server, const struct scope *asked, const struct d9__listed *item)
 {
 	const struct d9__source_facts *facts = item->facts;

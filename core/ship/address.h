@@ -29,7 +29,7 @@ int d9__address_parse(const struct d9__address_options *options, struct d9__stor
  */
 bool d9__address_set_region(struct d9__store_address *address, const char *region);
 
-/* Whether |host|, perhaps with a port, is this machine by its name or number. */
+/* True if |host|, perhaps with a port, is this machine by its name or number. */
 bool d9__address_is_loopback(const char *host);
 
 /* Letters, digits, "-"; at most 63. */

@@ -105,7 +105,7 @@ static long fetch_twice(struct fetch *fetch)
 	return status;
 }
 
-/* Whether credentials may be asked for there: TLS, this machine, or the documented addresses. */
+/* True if credentials may be asked for there: TLS, this machine, or the documented addresses. */
 static bool may_ask(const char *url)
 {
 	static const char *const known[] = { "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]" };

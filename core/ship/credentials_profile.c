@@ -80,7 +80,7 @@ static char *trimmed(char *text)
 	return text;
 }
 
-/* Whether "[profile NAME]" or "[NAME]" is |wanted|. */
+/* True if "[profile NAME]" or "[NAME]" is |wanted|. */
 static bool is_section(char *line, const char *wanted)
 {
 	char *end = strchr(line, ']'), *name;

@@ -46,7 +46,7 @@ int d9__hour_add(int dir, const struct d9__hour_segment *segment);
  */
 int d9__hour_lose(int dir, uint64_t index, uint64_t sealed_s);
 
-/* Whether a marker tells all of the hour of |epoch_s|. */
+/* True if a marker tells all of the hour of |epoch_s|. */
 bool d9__hour_is_told(int dir, uint64_t epoch_s);
 
 /* One that is due. */

@@ -137,7 +137,7 @@ struct d9__bucket_answer {
 int d9__bucket_start(const struct d9__bucket_options *options, struct d9__bucket **out, char *why,
 		     size_t why_size);
 
-/* The address that requests go to, for people: "https://HOST/BUCKET". */
+/* Return the address that requests go to, as it is shown: "https://HOST/BUCKET". */
 const char *d9__bucket_url(const struct d9__bucket *bucket);
 
 /*
@@ -154,14 +154,14 @@ int d9__bucket_get(struct d9__bucket *bucket, uint64_t token, const char *key, u
 		   uint64_t size, int fd);
 int d9__bucket_head(struct d9__bucket *bucket, uint64_t token, const char *key);
 int d9__bucket_list(struct d9__bucket *bucket, uint64_t token, const struct d9__bucket_list *list);
-/* A URL by which |key| can be fetched for |seconds| (1 to 604800) without credentials. */
+/* Ask for a URL by which |key| can be fetched for |seconds| (1 to 604800) without credentials. */
 int d9__bucket_presign(struct d9__bucket *bucket, uint64_t token, const char *key, unsigned seconds);
 /* Answered as RETRY with code "Cancelled", if it was under way. */
 int d9__bucket_cancel(struct d9__bucket *bucket, uint64_t token);
 
 /*
- * The next answer: 1 with |*answer|, 0: none within |timeout_ms| (-1: no limit; not with nothing under
- * way), -ENOMEM.  Never fails because the child did.
+ * Get the next answer: 1 with |*answer|, 0: none within |timeout_ms| (-1: no limit; not with
+ * nothing under way), -ENOMEM. It does not fail if the child does.
  */
 int d9__bucket_wait(struct d9__bucket *bucket, int timeout_ms,
 		    const struct d9__bucket_answer **answer);

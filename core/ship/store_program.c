@@ -13,7 +13,7 @@
 
 char *d9__store_program(void)
 {
-	/* The third: an installation that has moved as a whole. */
+	/* The third is for an installation that was moved as a whole. */
 	static const char *const places[] = { "%s/" NAME, PKGLIBEXECDIR "/" NAME, "%s/../libexec/dial9/" NAME };
 	char folder[PATH_MAX], path[PATH_MAX + sizeof("/../libexec/dial9/" NAME)];
 	ssize_t len = readlink("/proc/self/exe", folder, sizeof(folder) - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where dial9-store is: beside this program where it was built, or where both were installed to. */
+/* The path of dial9-store: beside this program in its build tree, or installed. */
 
 #pragma once
 

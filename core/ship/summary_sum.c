@@ -160,7 +160,7 @@ static struct json_object *find(struct json_object *list, struct json_object *ca
 	return NULL;
 }
 
-/* The list |name| of |sum|, made if there is none; NULL: out of memory. */
+/* Return the list |name| of |sum|, made if it is missing; NULL: out of memory. */
 static struct json_object *list_of(struct json_object *sum, const char *name)
 {
 	struct json_object *list = array(sum, name);
@@ -227,7 +227,7 @@ struct tree {
 	size_t n;
 };
 
-/* An edge's name, owned; NULL: out of memory. */
+/* Return an edge's name, owned; NULL: out of memory. */
 static char *edge(uint64_t parent, uint64_t kind, const char *name)
 {
 	char *key;

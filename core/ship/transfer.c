@@ -42,7 +42,7 @@ static size_t read_body(char *out, size_t one, size_t n, void *context)
 	return (size_t)got;
 }
 
-/* A connection that had gone stale: libcurl begins the body again. */
+/* Called when libcurl begins the body again, because a reused connection was closed. */
 static int seek_body(void *context, curl_off_t offset, int origin)
 {
 	struct d9__transfer *transfer = context;
@@ -149,7 +149,9 @@ static size_t take_line(char *line, size_t one, size_t n, void *context)
 	struct d9__transfer *transfer = context;
 
 	n *= one;
-	/* The empty line ends it; an interim answer's (100) is followed by another status line. */
+	/*
+	 * An empty line ends the head; after an interim answer (100) another status line follows.
+	 */
 	transfer->head_whole = n <= 2;
 	snprintf(text, sizeof(text), "%.*s", (int)(n < sizeof(text) ? n : sizeof(text) - 1), line);
 	text[strcspn(text, "\r\n")] = '\0';
@@ -217,7 +219,7 @@ static bool add_line(struct curl_slist **lines, const char *name, const char *va
 	return longer;
 }
 
-/* The lines of the head as they are sent; Host libcurl writes itself. */
+/* Set the lines of the head; libcurl writes Host itself. */
 static bool set_lines(struct d9__transfer *transfer, const struct d9__sigv4 *request)
 {
 	char *authorization = d9__sigv4_authorization(request);
@@ -240,7 +242,7 @@ static bool set_url(const struct d9__session *session, struct d9__transfer *tran
 	return set;
 }
 
-/* A whole attempt: so slow a body is better broken off. */
+/* Return the time limit of a whole attempt: a slower body is better broken off. */
 static long seconds_for(const struct d9__session *session, uint64_t size)
 {
 	uint64_t rate = session->max_rate / session->parallel;

@@ -59,7 +59,10 @@ struct d9__transfer {
 int d9__transfer_begin(struct d9__session *session, const struct d9__ask *ask, struct d9__transfer *transfer,
 		       void *owner);
 
-/* The URL by which |key| can be fetched for |seconds| without credentials, owned; NULL: out of memory. */
+/*
+ * Return the URL by which |key| can be fetched for |seconds| without credentials, owned; NULL: out
+ * of memory.
+ */
 char *d9__transfer_presign(struct d9__session *session, const char *key, unsigned seconds);
 
 /* Take it out of session->multi, also in the middle, and forget its answer. */

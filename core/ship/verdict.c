@@ -26,7 +26,7 @@ static bool is_one_of(const char *code, const char *const *list)
 	return false;
 }
 
-/* The headers sent that the answer names. */
+/* Return the optional headers that were sent and that the answer names. */
 static unsigned named(const struct d9__outcome *outcome)
 {
 	static const struct {
@@ -49,7 +49,7 @@ static unsigned named(const struct d9__outcome *outcome)
 
 static struct d9__verdict of_400(const struct d9__outcome *outcome)
 {
-	/* The bytes that arrived are not those that were sent. */
+	/* Codes for bytes that did not arrive as they were sent. */
 	static const char *const again[] = { "RequestTimeout", "BadDigest", "XAmzContentSHA256Mismatch",
 					     "IncompleteBody", NULL };
 
@@ -93,7 +93,7 @@ static struct d9__verdict of_status(const struct d9__outcome *outcome)
 	}
 }
 
-/* The answers after which something is put right, once each. */
+/* True if something can be corrected, once each, and the request sent again. */
 static bool put_right(const struct d9__outcome *outcome, struct d9__verdict *verdict)
 {
 	static const char *const expired[] = { "ExpiredToken", "TokenRefreshRequired", "ExpiredTokenException", NULL };

@@ -25,7 +25,7 @@ void d9__ship_watch_add(const struct d9__ship_watch *watch, const struct d9__shi
 /* Watch the directory |path|, in which processes begin. */
 void d9__ship_watch_directory(const struct d9__ship_watch *watch, const char *path);
 
-/* Until there is something, a signal that |mask| lets through, or |until_ns| (CLOCK_MONOTONIC). */
+/* Wait for a notice, a signal that |mask| lets through, or |until_ns| (CLOCK_MONOTONIC). */
 void d9__ship_watch_wait(const struct d9__ship_watch *watch, uint64_t until_ns, const sigset_t *mask);
 
 void d9__ship_watch_close(struct d9__ship_watch *watch);

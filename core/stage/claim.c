@@ -99,7 +99,9 @@ void d9__claim_release(struct d9__claim *claim)
 
 /* ---- files without a name ---- */
 
-/* A dot name that only the claim's holder uses: what has it is left from one that was killed. */
+/*
+ * Make a dot name that only the claim's holder uses: a file with it was left by a killed process.
+ */
 static int name_hidden(const struct d9__claim *claim, char name[NAME_MAX + 1])
 {
 	if (snprintf(name, NAME_MAX + 1, ".%s.staged", claim->name) > NAME_MAX)
@@ -149,7 +151,10 @@ static int copy(int from, int to)
 	return err;
 }
 
-/* The rights come last but one: chown(2) takes set-ID bits away, and writing changes times. */
+/*
+ * Copy owner, rights and times in an order that keeps them: chown(2) removes set-ID bits, and
+ * writing changes times.
+ */
 static int dress(const struct d9__claim *claim, int fd)
 {
 	const struct timespec times[] = { claim->st.st_atim, claim->st.st_mtim };
@@ -165,7 +170,7 @@ static int dress(const struct d9__claim *claim, int fd)
 	return 0;
 }
 
-/* Where a file without a name cannot get one, a copy gets it. */
+/* Give the name to a copy, for filesystems where an unnamed file cannot get one. */
 static int name_copy(const struct d9__claim *claim, int fd, char name[NAME_MAX + 1])
 {
 	int hidden = make_hidden(claim, name);

@@ -32,10 +32,10 @@ int d9__claim_open(struct d9__claim *claim, const char *path);
  */
 int d9__claim_open_copy(struct d9__claim *claim, const char *path, int dir);
 
-/* Whether the name still leads to the claimed file. */
+/* True if the name still leads to the claimed file. */
 bool d9__claim_holds(const struct d9__claim *claim);
 
-/* A file without a name in the same directory.  A descriptor or -errno. */
+/* Open a file without a name in the same directory.  A descriptor or -errno. */
 int d9__claim_unnamed(const struct d9__claim *claim);
 
 /*

@@ -14,7 +14,10 @@
 #include "read/trace_segment.h"
 #include "stage/frames.h"
 
-/* As in cli/raw_segment.c: memory for a frame and a batch's pools; what the file may unpack to. */
+/*
+ * The limits of cli/raw_segment.c: memory for a frame and a batch's pools; the most that the file
+ * may unpack to.
+ */
 #define MEMORY_BYTES	(UINT64_C(64) << 20)
 #define MEMORY_FACTOR	2
 #define UNPACKED_BYTES	(UINT64_C(256) << 20)

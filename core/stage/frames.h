@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames of a segment that is there as a descriptor, from its beginning to its proper end. */
+/* Frames: those of a segment that is open as a descriptor, from its beginning to its proper end. */
 
 #pragma once
 
@@ -23,8 +23,8 @@ struct d9__frames_in {
 int d9__frames_open(struct d9__frames_in *in, int fd);
 
 /*
- * The next frame.  1; 0 behind the last, all having been whole; -EBADMSG for damage, a cut, or what
- * is no trace; -ENOMEM, or an error of reading.
+ * Get the next frame.  1; 0 behind the last, if all were whole; -EBADMSG for damage, a cut, or a
+ * file that is no trace; -ENOMEM, or an error of reading.
  */
 int d9__frames_next(struct d9__frames_in *in, struct d9__frame *frame);
 

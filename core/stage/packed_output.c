@@ -11,7 +11,10 @@
 #include "stage/packed_output.h"
 
 #define GATHERED_BYTES ((size_t)64 << 10)
-/* A batch that is larger, as foreign ones are, is no reason for a zstd frame without an end. */
+/*
+ * End a zstd frame at this size even inside of a batch, because foreign recorders write larger
+ * ones.
+ */
 #define FRAME_BYTES (16u << 20)
 
 int d9__packed_output_open(struct d9__packed_output *out, int fd, enum d9__container_kind kind)

@@ -24,10 +24,10 @@ struct d9__packed_output {
 /* 0 or -ENOMEM.  Release in any case. */
 int d9__packed_output_open(struct d9__packed_output *out, int fd, enum d9__container_kind kind);
 
-/* Where |len| bytes more can be written; NULL if out of memory.  |out->len| claims them. */
+/* Return the place for |len| bytes more; NULL if out of memory.  |out->len| claims them. */
 uint8_t *d9__packed_output_reserve(struct d9__packed_output *out, size_t len);
 
-/* An event of |time_ns| was put. */
+/* Note that an event of |time_ns| was put. */
 void d9__packed_output_event(struct d9__packed_output *out, uint64_t time_ns);
 
 /*
@@ -36,7 +36,7 @@ void d9__packed_output_event(struct d9__packed_output *out, uint64_t time_ns);
  */
 int d9__packed_output_settle(struct d9__packed_output *out, bool batch_begins);
 
-/* That was all.  As d9__packed_output_settle(). */
+/* End the output.  As d9__packed_output_settle(). */
 int d9__packed_output_end(struct d9__packed_output *out);
 
 void d9__packed_output_release(struct d9__packed_output *out);

@@ -88,7 +88,7 @@ static void become(const struct pump *pump, pid_t parent, char **variables)
 	_exit(127);
 }
 
-/* Not one of the first three: these become the program's. */
+/* Skip numbers 0 to 2, because these become the program's standard streams. */
 static int new_pipe(int *reads, int *writes)
 {
 	int ends[2];
@@ -157,7 +157,7 @@ static int start(struct pump *pump)
 
 /* ---- while it runs ---- */
 
-/* A program need not read all, or anything. */
+/* Write to the program; it need not read everything, or anything. */
 static void feed(struct pump *pump)
 {
 	ssize_t n = 1;

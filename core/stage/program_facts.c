@@ -14,7 +14,7 @@
 #include "stage/program_facts.h"
 #include "text/json.h"
 
-/* The kernel takes 128 KiB of one variable; an escaped byte is six. */
+/* The kernel takes 128 KiB of one variable, and an escaped byte can take six. */
 #define METADATA_BYTES 16384
 
 struct facts {

@@ -164,7 +164,7 @@ static int copy_bytes(struct redact *redact, struct d9__cursor *in, uint64_t len
 	return d9__cursor_take(in, len, &bytes) ? put(redact, bytes, (size_t)len) : -EBADMSG;
 }
 
-/* A count, or a length: and so many things of |size| bytes. */
+/* Copy a count or length, and as many items of |size| bytes. */
 static int copy_counted(struct redact *redact, struct d9__cursor *in, uint32_t size)
 {
 	uint32_t n;
@@ -305,7 +305,7 @@ static int copy_value(struct redact *redact, struct d9__cursor *in, uint8_t type
 
 /* ---- what rules name ---- */
 
-/* Nothing, as |type| has it: 0, an empty text, no elements. */
+/* Write the empty value of |type|: 0, an empty text, no elements. */
 static int put_nothing(struct redact *redact, uint8_t type)
 {
 	static const uint8_t zeros[8] = { 0 };
@@ -475,7 +475,7 @@ static int put_frame(struct redact *redact, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-/* The head of an event, behind a reset where its time asks for one. */
+/* Write an event's head, behind a reset if its time needs one. */
 static int put_head(struct redact *redact, const struct d9__frame *frame)
 {
 	uint64_t ns = frame->timestamp_ns;

@@ -65,11 +65,11 @@ int d9__redact_rules_scrub(struct d9__redact_rules *rules);
 /* |text|: globs with commas between them.  0, -EINVAL for an empty one or too many, -ENOMEM. */
 int d9__redact_rules_parse(struct d9__redact_rules *rules, const char *text);
 
-/* For free(3); NULL: out of memory. */
+/* Return the plan of |schema|, for free(3); NULL: out of memory. */
 struct d9__redact_plan *d9__redact_plan(struct d9__redact_rules *rules,
 					const struct d9_schema *schema);
 
-/* Whether the pair |key| of a field that is D9__REDACT_KEYS is taken out. */
+/* True if the pair |key| of a field that is D9__REDACT_KEYS is taken out. */
 bool d9__redact_key(struct d9__redact_rules *rules, const struct d9_schema *schema, uint32_t field,
 		    const char *key, size_t len);
 

@@ -91,7 +91,7 @@ void d9__scrub_free(struct d9__scrub *scrub)
 	free(scrub);
 }
 
-/* Without memory for its name, each segment is one of a process of its own. */
+/* Begin a segment.  Without memory for its folder's name, it counts as of a process of its own. */
 void d9__scrub_begin(struct d9__scrub *scrub, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -130,7 +130,7 @@ __attribute__((format(printf, 2, 3))) static int answer(struct d9__scrub *scrub,
 
 static struct module *module_at(struct d9__scrub *scrub, uint64_t address)
 {
-	/* The latest first: it may lie where another one was. */
+	/* Search from the latest on, because a module may be loaded where another one was. */
 	for (size_t i = scrub->n_modules; i--;)
 		if (address - scrub->modules[i].start < scrub->modules[i].size)
 			return &scrub->modules[i];
@@ -154,7 +154,10 @@ static uint64_t known_address(const struct d9__scrub *scrub, uint64_t address)
 	return (uint64_t)(uintptr_t)d9__table_find(&scrub->addresses, address);
 }
 
-/* A call and where it returns to, which is the next address or the same, stay as far apart. */
+/*
+ * Map an address; a call and its return address, which are equal or next to each other, stay as far
+ * apart.
+ */
 static int map_address(struct d9__scrub *scrub, uint64_t address, uint64_t *out)
 {
 	uint64_t near;
@@ -394,7 +397,7 @@ static int word(struct d9__scrub *scrub, const char *text, size_t len)
 	return keep(scrub, D9__SCRUB_WORDS, text, len) ? -ENOMEM : answer(scrub, "%.*s", (int)len, text);
 }
 
-/* Up to where a name that some compiler of scripts has made goes on with a path. */
+/* Return the length of |text| without a path that a script compiler appends to a name. */
 static size_t without_path(const char *text, size_t len)
 {
 	static const char *const marks[] = { " /", ":/", " file:", "(/", " ./", " ../" };
@@ -409,7 +412,10 @@ static size_t without_path(const char *text, size_t len)
 	return end;
 }
 
-/* A recorder names callbacks inside loop libraries by their role: "bufferevent read", "python timer callback 2". */
+/*
+ * True for a role by which a recorder names a callback inside a loop library: "bufferevent read",
+ * "python timer callback 2".
+ */
 static bool is_role(const char *text, size_t len)
 {
 	static const char *const beginnings[] = {
@@ -428,7 +434,10 @@ static bool is_hex(const char *text, size_t len)
 	return len && len <= 16 && is_of(text, len, DIGITS "abcdefABCDEF");
 }
 
-/* The digits that |text| begins with: it does not end with a zero byte. */
+/*
+ * Return the number of the hexadecimal digits at the beginning of |text|, which has no zero byte
+ * behind it.
+ */
 static uint64_t hex_of(const char *text, size_t len)
 {
 	char digits[17];
@@ -559,7 +568,7 @@ static int name_text(struct d9__scrub *scrub, const char *prefix, const char *te
 {
 	if (is_ours(prefix, text, len))
 		return word(scrub, text, len);
-	/* A callback, where a program gave no name: "server+0x1a2b0 @ server+0x9f04". */
+	/* A callback without a name of the program's: "server+0x1a2b0 @ server+0x9f04". */
 	return memmem(text, len, "+0x", 3) ? place(scrub, text, len) : stand_in(scrub, prefix, text, len);
 }
 

@@ -32,7 +32,7 @@ struct d9__scrub;
 struct d9__scrub *d9__scrub_new(void);
 void d9__scrub_free(struct d9__scrub *scrub);
 
-/* The segment |path| follows.  Processes have folders of their own, and addresses. */
+/* Begin the segment |path|.  Each process has a folder and addresses of its own. */
 void d9__scrub_begin(struct d9__scrub *scrub, const char *path);
 
 /* Take a module that |frame|, an event, tells of, before anything of its segment is written.  0 or -ENOMEM. */

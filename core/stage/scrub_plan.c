@@ -102,7 +102,7 @@ static bool is_known(const struct d9_schema *schema, uint32_t i)
 	return is_relation(schema->fields[i].name);
 }
 
-/* Its number says how much, or to whom it belongs. */
+/* True for a number that is a measure, or an id of what the event belongs to. */
 static bool is_measure(const struct d9_schema *schema, uint32_t i)
 {
 	for (uint32_t a = 0; a < schema->n_annotations; a++)
@@ -139,7 +139,7 @@ static bool takes_numbers(enum d9__redact_field how)
 	return how == D9__SCRUB_ADDRESS || how == D9__SCRUB_MODULE_START || how == D9__SCRUB_MODULE_SIZE;
 }
 
-/* A field of a known name may have any type in another's trace. */
+/* True if the plan fits the type, because a foreign trace may have any type under a known name. */
 static bool fits(enum d9__redact_field how, uint8_t type)
 {
 	if (how == D9__REDACT_EMPTY)
@@ -182,7 +182,10 @@ struct d9__redact_plan *d9__scrub_plan(const struct d9_schema *schema)
 
 	if (!plan)
 		return NULL;
-	/* Its lines are sentences, with names and paths in them; a built-in event that lacks what it must have tells nothing. */
+	/*
+	 * Drop log lines, which have names and paths in them, and built-in events that lack a
+	 * required field.
+	 */
 	plan->drop = schema->kind == D9_EVENT_RECORDER_LOG || schema->incomplete;
 	for (uint32_t i = 0; i < schema->n_fields; i++)
 		plan->fields[i] = (uint8_t)field_plan(schema, i);

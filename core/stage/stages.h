@@ -62,7 +62,7 @@ struct d9__stages {
 	uint64_t failures;
 };
 
-/* No stages, and the limits that shipping has: 30 s, 512 MiB. */
+/* Begin without stages, with the limits of shipping: 30 s, 512 MiB. */
 void d9__stages_init(struct d9__stages *stages);
 
 /*

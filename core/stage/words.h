@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a command that a command line names in one argument. */
+/* Words: a command of several words, given in one argument. */
 
 #pragma once
 

@@ -18,7 +18,7 @@ void d9__progress_init(struct d9__progress *progress);
 /* Draw |done| of |total| if it is time to; with 0 of 0, draw no number. */
 void d9__progress_draw(struct d9__progress *progress, uint64_t done, uint64_t total);
 
-/* Whether it may be time to draw: true for one call in 8192, never without a terminal. */
+/* True if it may be time to draw: true for one call in 8192, never without a terminal. */
 static inline bool d9__progress_due(struct d9__progress *progress)
 {
 	return progress->on && !(++progress->ticks & 8191);

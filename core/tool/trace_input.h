@@ -25,7 +25,7 @@ int d9__traces_open(const char *command, char **paths, struct d9_reader **out);
  */
 int d9__dump_open(const char *command, const char *path, struct d9__kept_dump *dump);
 
-/* Whether something among |paths| can be read only once. */
+/* True if something among |paths| can be read only once. */
 bool d9__traces_have_pipe(char **paths);
 
 /*

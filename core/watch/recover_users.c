@@ -287,7 +287,7 @@ static int next_of_current(struct d9__recover_users *users, struct d9__recovered
 	return got;
 }
 
-/* Whether it is worth telling that nothing of this user's can be recovered: few have rings that belong to |dir|. */
+/* True if it is worth telling that nothing of this user's can be recovered: few have rings that belong to |dir|. */
 static bool is_missed(const struct d9__recover_users *users, int err, struct d9__recovered *out)
 {
 	const struct d9__child_user *user = current(users);

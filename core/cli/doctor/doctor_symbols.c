@@ -16,7 +16,7 @@
 #include "symbol/debug_files.h"
 #include "symbol/elf_file.h"
 
-/* Whether |path|, or a debug file of it on this machine, has lines. */
+/* True if |path|, or a debug file of it on this machine, has lines. */
 static bool has_lines(const char *path)
 {
 	struct d9__debug_places places = { NULL, false };

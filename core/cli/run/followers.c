@@ -43,7 +43,7 @@ static char *read_all(const char *path, size_t *len)
 }
 
 /*
- * Whether an environment that could be read, and was empty, is so only because the process is in the middle of
+ * True if an environment that could be read, and was empty, is so only because the process is in the middle of
  * execve(2): then it has memory, and the kernel, which notes where the code begins last of all, has not done so yet.
  */
 static bool is_in_exec(pid_t pid)

@@ -28,5 +28,5 @@ void d9__record_cause(FILE *out, const struct d9__record_command *command, bool 
 /* As d9__record_cause(), for `dial9 record --profile-only`, where a program needs no loop. */
 void d9__record_cause_of_profile(FILE *out, const struct d9__record_command *command);
 
-/* Whether the environment tells recorders to write nothing but dumps. */
+/* True if the environment tells recorders to write nothing but dumps. */
 bool d9__record_is_flight(void);

@@ -36,7 +36,7 @@ struct d9__record_shipped {
 	uint64_t bytes; /* stored */
 };
 
-/* Whether `dial9 ship` takes all that it will be given; false: one line was printed. */
+/* True if `dial9 ship` takes all that it will be given; false: one line was printed. */
 bool d9__record_ship_check(struct d9__record_ship *ship);
 
 /* Start one for |dir|, whose text must stay; does nothing without --ship. */

@@ -80,7 +80,7 @@ int d9__spawn_names_learn(struct d9__spawn_names *names, const struct d9_event *
 
 /* ---- names ---- */
 
-/* Whether |text| is "0x7f0000001010", as of code in no module. */
+/* True if |text| is "0x7f0000001010", as of code in no module. */
 static bool is_bare(const char *text, size_t len)
 {
 	return len > 2 && len <= 18 && !memcmp(text, "0x", 2) && strspn(text + 2, "0123456789abcdef") >= len - 2;

@@ -116,7 +116,7 @@ static int write_table(struct d9__sink *sink, const struct seek_table *table)
 
 /* ---- the tail ---- */
 
-/* Whether |frame| may stand in a batch of rows alone. */
+/* True if |frame| may stand in a batch of rows alone. */
 static bool is_of_rows(const struct d9__frame *frame)
 {
 	switch (frame->kind) {
