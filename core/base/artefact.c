@@ -21,7 +21,8 @@ bool d9__boot_id_valid(const char *name)
 	if (len < 6 || len >= D9__BOOT_ID_MAX || name[4] != '-')
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (i < 4 ? name[i] < 'a' || name[i] > 'z' : i > 4 && !isdigit((unsigned char)name[i]))
+		if (i < 4 ? name[i] < 'a' || name[i] > 'z'
+			  : i > 4 && !isdigit((unsigned char)name[i]))
 			return false;
 	return true;
 }

@@ -18,8 +18,8 @@ void d9__boot_id_make(char *out, uint64_t clock, long pid);
 bool d9__boot_id_valid(const char *name);
 
 /*
- * A file of a trace directory: a shipper (ship/hold.h) locks it while it sends segments, and touches it
- * each minute.
+ * A file of a trace directory: a shipper (ship/hold.h) locks it while it sends segments, and
+ * touches it each minute.
  */
 #define D9__SHIP_FILE ".ship"
 
@@ -30,9 +30,9 @@ enum d9__artefact {
 	D9__ARTEFACT_SEGMENT, /* sealed */
 	D9__ARTEFACT_ACTIVE,
 	D9__ARTEFACT_RING,
-	D9__ARTEFACT_JIT_MAP, /* jit_copy.h; useless without segments */
+	D9__ARTEFACT_JIT_MAP,  /* jit_copy.h; useless without segments */
 	D9__ARTEFACT_MANIFEST, /* of a dump; likewise */
-	D9__ARTEFACT_SHIPPED, /* of `dial9 ship`: its list, stored manifests, hours; likewise */
+	D9__ARTEFACT_SHIPPED,  /* of `dial9 ship`: its list, stored manifests, hours; likewise */
 };
 
 /* Return the kind of the file |name|; |index| is set for segments. */

@@ -183,8 +183,8 @@ static bool is_there(int dir, uint64_t index)
 }
 
 /*
- * Print the keys of the segments that the shipper has stored, and wait for these no longer.  0; -EAGAIN: it has not stored all
- * of them yet; or an exit status.
+ * Print the keys of the segments that the shipper has stored, and wait for these no longer.  0;
+ * -EAGAIN: it has not stored all of them yet; or an exit status.
  */
 static int take_stored(struct wanted *wanted, int dir, const struct d9__shipped *shipped)
 {
@@ -194,8 +194,9 @@ static int take_stored(struct wanted *wanted, int dir, const struct d9__shipped 
 		const char *key = d9__shipped_key(shipped, wanted->indexes[i]);
 
 		if (!key && !is_there(dir, wanted->indexes[i])) {
-			d9__cmd_fail("dump", "%s: segment %" PRIu64 " was removed before it was stored", wanted->folder,
-				     wanted->indexes[i]);
+			d9__cmd_fail("dump",
+				     "%s: segment %" PRIu64 " was removed before it was stored",
+				     wanted->folder, wanted->indexes[i]);
 			return D9__EXIT_FINDING;
 		}
 		if (!key)
@@ -210,11 +211,13 @@ static int take_stored(struct wanted *wanted, int dir, const struct d9__shipped 
 static int look(struct wanted *wanted)
 {
 	struct d9__shipped shipped = { 0 };
-	int dir = d9__directory_open(wanted->folder, D9__DIRECTORY_ANY), err = dir < 0 ? dir : 0, status;
+	int dir = d9__directory_open(wanted->folder, D9__DIRECTORY_ANY), err = dir < 0 ? dir : 0,
+	    status;
 
 	if (!err)
 		err = d9__shipped_read(&shipped, dir);
-	status = err ? d9__cmd_fail("dump", "%s: %s", wanted->folder, d9_strerror(err)) : take_stored(wanted, dir, &shipped);
+	status = err ? d9__cmd_fail("dump", "%s: %s", wanted->folder, d9_strerror(err))
+		     : take_stored(wanted, dir, &shipped);
 	d9__shipped_release(&shipped);
 	if (dir >= 0)
 		close(dir);
@@ -237,7 +240,10 @@ static int await_receipt(const char *path, uint64_t timeout_ns)
 		while ((status = look(&wanted)) == -EAGAIN && d9__mono_ns() < until_ns)
 			nanosleep(&(struct timespec) { .tv_nsec = PAUSE_NS }, NULL);
 	if (status == -EAGAIN) {
-		d9__cmd_fail("dump", "%s: no shipper has stored it in that time; it stays; see dial9 help ship", path);
+		d9__cmd_fail(
+			"dump",
+			"%s: no shipper has stored it in that time; it stays; see dial9 help ship",
+			path);
 		status = D9__EXIT_FINDING;
 	}
 	free(wanted.folder);

@@ -173,7 +173,7 @@ static const struct filter_shape *find_shape(struct filter *filter, const struct
 	while (id >= filter->n_shapes) {
 		if (!d9__array_grow(filter->shapes, filter->n_shapes))
 			return NULL;
-		filter->shapes[filter->n_shapes++] = (struct filter_shape){ .ready = false };
+		filter->shapes[filter->n_shapes++] = (struct filter_shape) { .ready = false };
 	}
 	if (!filter->shapes[id].ready)
 		make_shape(filter->options, schema, &filter->shapes[id]);

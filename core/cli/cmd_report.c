@@ -239,7 +239,7 @@ struct trace {
 	size_t n; /* of both: processes that are kept */
 	struct d9__report_more more;
 	bool addresses; /* are gathered, for a page or a script that names frames itself */
-	char *dump_id; /* of the only operand, if it is a manifest; else NULL */
+	char *dump_id;	/* of the only operand, if it is a manifest; else NULL */
 };
 
 /* The least memory that one process takes. */

@@ -169,7 +169,8 @@ static int print_link(struct d9__ship_service *ship)
 		return d9__cmd_fail("ship", "--expires is 1s to 168h");
 	if (d9__bucket_start(&options->store, &ship->shipper.bucket, why, sizeof(why)))
 		return d9__cmd_fail("ship", "%s: %s", options->to, why);
-	if (d9__bucket_presign(ship->shipper.bucket, 0, options->link, (unsigned)(options->expires_ns / D9__SECOND_NS)) ||
+	if (d9__bucket_presign(ship->shipper.bucket, 0, options->link,
+			       (unsigned)(options->expires_ns / D9__SECOND_NS)) ||
 	    d9__bucket_wait(ship->shipper.bucket, -1, &answer) != 1)
 		return d9__cmd_fail("ship", "--link '%s': no object has such a key", options->link);
 	if (answer->class != D9__BUCKET_DONE) {

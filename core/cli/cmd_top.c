@@ -459,7 +459,8 @@ static void put_figure(struct d9__text_out *out, const struct top *top, const st
 		snprintf(text, sizeof(text), "%.1f", (double)(c->took.count - c->open) / seconds);
 		break;
 	case BUSY:
-		snprintf(text, sizeof(text), "%.1f", (double)c->busy_ns / (double)D9__SECOND_NS / seconds * 100);
+		snprintf(text, sizeof(text), "%.1f",
+			 (double)c->busy_ns / (double)D9__SECOND_NS / seconds * 100);
 		break;
 	case P50:
 		d9__duration_text(d9__histogram_quantile(&c->took, 0.5), text);

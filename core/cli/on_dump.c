@@ -286,7 +286,8 @@ static pid_t parent_of(pid_t pid)
 {
 	struct d9__proc_stat stat;
 
-	return d9__proc_stat_read(&stat, pid) ? (pid_t)d9__proc_stat_field(&stat, D9__STAT_PARENT) : 0;
+	return d9__proc_stat_read(&stat, pid) ? (pid_t)d9__proc_stat_field(&stat, D9__STAT_PARENT)
+					      : 0;
 }
 
 static bool is_another_dial9(pid_t pid)
@@ -333,11 +334,12 @@ static void add_place(struct d9__on_dump *it, const char *name)
 	char path[PATH_MAX];
 	char *copy = strdup(name);
 
-	if (!room || !copy || snprintf(path, sizeof(path), "%s/%s", it->plan.dir, name) >= PATH_MAX) {
+	if (!room || !copy ||
+	    snprintf(path, sizeof(path), "%s/%s", it->plan.dir, name) >= PATH_MAX) {
 		free(copy);
 		return;
 	}
-	it->places[it->n_places++] = (struct place){ .name = copy, .ours = !is_of_another(name) };
+	it->places[it->n_places++] = (struct place) { .name = copy, .ours = !is_of_another(name) };
 	if (it->inotify >= 0 && it->places[it->n_places - 1].ours)
 		inotify_add_watch(it->inotify, path, IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
 }

@@ -20,7 +20,7 @@
 #define NODES_MAX     20000 /* of the tree of stacks */
 #define FINDINGS_MAX  5
 #define NAME_MAX_LEN  512 /* bytes of a frame's */
-#define TIME_BINS     64
+#define TIME_BINS      64
 #define FIRST_WIDTH_NS (UINT64_C(1) << 20) /* of a bin */
 
 /* The longest call of a callback. */
@@ -31,8 +31,9 @@ struct longest {
 /* ---- time bins ---- */
 
 /*
- * The longest call and the time in calls, over time, in at most TIME_BINS pieces of equal length.  All
- * zero is empty.  Bin i covers |width_ns| from (first + i) * width_ns on; the width is a power of two.
+ * The longest call and the time in calls, over time, in at most TIME_BINS pieces of equal length.
+ * All zero is empty.  Bin i covers |width_ns| from (first + i) * width_ns on; the width is a power
+ * of two.
  */
 struct time_bins {
 	uint64_t width_ns, first;
@@ -67,8 +68,8 @@ static void cover(struct time_bins *bins, uint64_t start_ns, uint64_t end_ns)
 
 	if (!bins->n) {
 		*bins = (struct time_bins) { .width_ns = FIRST_WIDTH_NS,
-						 .first = start_ns / FIRST_WIDTH_NS,
-						 .n = 1 };
+					     .first = start_ns / FIRST_WIDTH_NS,
+					     .n = 1 };
 	}
 	for (;; fold(bins)) {
 		from = start_ns / bins->width_ns;

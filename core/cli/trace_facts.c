@@ -34,7 +34,7 @@ static ptrdiff_t find_tally(struct d9__tallies *tallies, const char *name, size_
 		return (ptrdiff_t)number;
 	if (!d9__array_grow(tallies->items, tallies->n))
 		return -1;
-	tallies->items[tallies->n] = (struct d9__tally){ .name = tallies->names.items[number] };
+	tallies->items[tallies->n] = (struct d9__tally) { .name = tallies->names.items[number] };
 	return (ptrdiff_t)tallies->n++;
 }
 
@@ -140,7 +140,8 @@ static struct d9__fact *find_fact(struct d9__process *process, const struct d9_t
 		return &process->metadata[number];
 	if (!d9__array_grow(process->metadata, process->n_metadata))
 		return NULL;
-	process->metadata[process->n_metadata++] = (struct d9__fact){ .key = process->keys.items[number] };
+	process->metadata[process->n_metadata++] =
+		(struct d9__fact) { .key = process->keys.items[number] };
 	return &process->metadata[number];
 }
 

@@ -23,7 +23,8 @@
 
 /* The program and its libraries. */
 struct scope {
-	const char *command, *option, *libraries; /* for messages: the command, its option, the libraries */
+	const char *command, *option,
+		*libraries; /* for messages: the command, its option, the libraries */
 	char program[PATH_MAX];
 	char **paths; /* the program's first */
 	size_t n;

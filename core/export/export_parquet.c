@@ -45,7 +45,7 @@ struct table {
 	sqlite3_stmt *rows;
 	struct d9__parquet_column columns[COLUMNS_MAX];
 	size_t n;
-	bool has_ts; /* then ts is the first column */
+	bool has_ts;	    /* then ts is the first column */
 	uint64_t too_large; /* numbers that have no place in a signed column */
 };
 

@@ -14,8 +14,8 @@ struct d9__partitions {
 };
 
 /*
- * Write the fleet's tables of the one segment |paths|, each at its place below the folder.  Returns an
- * exit status, after a line on stderr.
+ * Write the fleet's tables of the one segment |paths|, each at its place below the folder.  Returns
+ * an exit status, after a line on stderr.
  */
 int d9__export_partitions(char **paths, const struct d9__partitions *options);
 

@@ -96,7 +96,8 @@ static uint64_t function_of(struct pprof *p, const char *name, const char *file)
 static uint64_t mapping_of(struct pprof *p, uint64_t address, uint64_t ns)
 {
 	const struct d9__binary *binary;
-	const struct d9__stay *stay = d9__symbolizer_stay(p->profile->symbolizer, address, ns, &binary);
+	const struct d9__stay *stay =
+		d9__symbolizer_stay(p->profile->symbolizer, address, ns, &binary);
 	uint64_t number;
 	bool is_new;
 

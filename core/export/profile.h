@@ -86,7 +86,8 @@ struct d9__profile {
 	struct d9__profile_filter wanted;
 	struct d9__profile_calls *calls; /* d9__profile_calls_want(); NULL: they are not */
 	bool raw;   /* addresses are enough: the reader of the file names them */
-	bool whole; /* the analysis is finished and kept, too, and a trace without samples is fine */
+	bool whole; /* the analysis is finished and kept, too, and a trace without samples is fine
+		     */
 
 	/* Set by d9__profile_read(). */
 	struct d9_reader *reader;
@@ -100,15 +101,16 @@ struct d9__profile {
 	struct d9__profile_spans spans;
 	struct d9__long_calls long_calls; /* of at least |wanted.min_ns| */
 	struct d9__texts threads; /* names */
-	uint64_t period_ns;   /* CPU time per on-CPU sample; 0: unknown */
+	uint64_t period_ns;	  /* CPU time per on-CPU sample; 0: unknown */
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
-	const struct d9__profile_kind_facts *facts; /* of the unit, by |wanted.kind| and |wanted.weight| */
+	const struct d9__profile_kind_facts
+		*facts; /* of the unit, by |wanted.kind| and |wanted.weight| */
 	struct d9__profile_kind_facts weighed;	    /* these, if not of the kind itself */
 	uint64_t samples; /* in |stacks|, in the unit of |facts| */
 	struct d9__profile_stack *latest; /* off-CPU sample, and when; NULL: none that is kept */
 	uint64_t latest_ns, timed;	  /* |timed|: samples whose call's time is known */
-	int err;	  /* of the analysis's callbacks */
+	int err;			  /* of the analysis's callbacks */
 };
 
 /* Return |n| of the profile's unit as text: "3 samples", "1.34 MiB", "25.0 ms". */

@@ -24,7 +24,8 @@ struct d9__worker;
 struct d9__profile_call {
 	uint64_t start_ns, end_ns; /* after the first event; some of it lies in --from and --to */
 	uint64_t worker;
-	size_t number;			     /* their order in the trace: of two at the same time, the outer one is later */
+	size_t number; /* their order in the trace: of two at the same time, the outer one is later
+			*/
 	const struct d9__callback *callback; /* NULL: a span, or a call that blocked */
 	const char *name;		     /* then: the span, or the function */
 };

@@ -5,7 +5,8 @@
 
 enum d9__profile_kind {
 	D9__PROFILE_KIND_CPU,	  /* where threads computed */
-	D9__PROFILE_KIND_OFF_CPU, /* where they blocked in callbacks, or were when the kernel took them off the CPU */
+	D9__PROFILE_KIND_OFF_CPU, /* where they blocked in callbacks, or were when the kernel took
+				     them off the CPU */
 	D9__PROFILE_KIND_HEAP,	  /* where they allocated */
 	D9__PROFILE_KIND_LIVE,	  /* where they allocated memory that was never freed */
 	D9__PROFILE_KIND_IDLE,	  /* where idle tasks were armed */
@@ -24,7 +25,8 @@ struct d9__profile_kind_facts {
 	const char *word;    /* of --kind */
 	const char *samples; /* "on-CPU samples": for messages about a trace that lacks them */
 	const char *what;    /* "allocated bytes": the unit */
-	const char *title;   /* "not freed": follows the sum of all; for samples, precedes that word */
+	const char
+		*title; /* "not freed": follows the sum of all; for samples, precedes that word */
 	enum d9__profile_unit unit;
 	const char *pprof_type; /* of the value that pprof shows first */
 };

@@ -16,5 +16,6 @@ struct d9__profile;
  */
 int d9__profile_select(struct d9__profile *profile, const char *command);
 
-/* True if a call of |callback| on |worker|, or a sample inside of it, is of the callback and loop that are wanted. */
+/* True if a call of |callback| on |worker|, or a sample inside of it, is of the callback and loop
+ * that are wanted. */
 bool d9__profile_selects(const struct d9__profile *profile, const struct d9__callback *callback, const uint64_t *worker);

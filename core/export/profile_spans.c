@@ -81,7 +81,8 @@ static int enter(struct d9__profile_spans *spans, const struct d9_event *event)
 		return -ENOMEM;
 	if (!thread || is_inside(thread, id) || !d9__budget_take(D9__KEPT_SPANS, SPAN_BYTES))
 		return 0;
-	if (d9__texts_number(&spans->names, name.data, name.len, &number) || !d9__array_grow(thread->spans, thread->n))
+	if (d9__texts_number(&spans->names, name.data, name.len, &number) ||
+	    !d9__array_grow(thread->spans, thread->n))
 		return -ENOMEM;
 	thread->spans[thread->n++] = (struct entered){ id, event->timestamp_ns, spans->names.items[number] };
 	return 0;

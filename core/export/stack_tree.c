@@ -18,7 +18,8 @@
 static struct d9__tree_node *add_node(struct d9__stack_tree *tree, struct d9__tree_node *parent, uint32_t name,
 				      enum d9__tree_kind kind, uint64_t edge)
 {
-	struct d9__tree_node *node = !d9__array_grow(tree->nodes, tree->n) ? NULL : calloc(1, sizeof(*node));
+	struct d9__tree_node *node =
+		!d9__array_grow(tree->nodes, tree->n) ? NULL : calloc(1, sizeof(*node));
 
 	if (!node || d9__table_add(&tree->by_edge, edge, node)) {
 		free(node);

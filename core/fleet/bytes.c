@@ -17,7 +17,8 @@ void d9__bytes_release(struct d9__bytes *bytes)
 /* True if there is room for |len| more. */
 static bool make_room(struct d9__bytes *bytes, size_t len)
 {
-	bytes->failed = bytes->failed || !d9__array_reserve(bytes->data, &bytes->max, bytes->len, len);
+	bytes->failed =
+		bytes->failed || !d9__array_reserve(bytes->data, &bytes->max, bytes->len, len);
 	return !bytes->failed;
 }
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct d9__fleet_place {
-	const char *key; /* of the segment in a store, else its file's name */
+	const char *key;		      /* of the segment in a store, else its file's name */
 	const char *service, *host, *boot_id; /* NULL: not told */
 	uint64_t epoch_s; /* of its first clock anchor */
 };

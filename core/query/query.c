@@ -340,7 +340,8 @@ static int run_one(struct d9__query *query, const char *sql, struct d9__text_out
 		sqlite3_finalize(stmt);
 		return status;
 	}
-	query->until_ns = query->options->timeout_ns ? d9__mono_ns() + query->options->timeout_ns : 0;
+	query->until_ns =
+		query->options->timeout_ns ? d9__mono_ns() + query->options->timeout_ns : 0;
 	err = d9__query_output(out, stmt, query->options->format);
 	d9__text_flush(out);
 	status = err == SQLITE_DONE || out->err ? 0 : tell_error(query);

@@ -80,7 +80,7 @@ static struct d9__query_lane *lane_of(struct d9__query_process *process,
 			process->out_of_memory = true;
 			return NULL;
 		}
-		process->lanes[process->n_lanes++] = (struct d9__query_lane){ .open_id = 0 };
+		process->lanes[process->n_lanes++] = (struct d9__query_lane) { .open_id = 0 };
 	}
 	return &process->lanes[worker->number];
 }

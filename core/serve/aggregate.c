@@ -2,11 +2,12 @@
 /*
  * Aggregates: the summaries of a scope's segments added up.  Each answer begins with their number:
  *
- *	"coverage": { "segments": 500, "read": 412, "waiting": 80, "failed": 6, "left_out": 2, "not_fetched": 0 }
+ *	"coverage": { "segments": 500, "read": 412, "waiting": 80, "failed": 6, "left_out": 2,
+ *"not_fetched": 0 }
  *
- * |left_out| was read and not kept, because the memory was used up; |not_fetched| is in a bucket, and
- * beyond the limit of a fetch.  An hour whose summary was read counts as one.  Then the callbacks,
- * most time first:
+ * |left_out| was read and not kept, because the memory was used up; |not_fetched| is in a bucket,
+ *and beyond the limit of a fetch.  An hour whose summary was read counts as one.  Then the
+ *callbacks, most time first:
  *
  *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns",
  *			 "p50_ns", "p99_ns", "segments",

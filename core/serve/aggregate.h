@@ -5,8 +5,8 @@
 #include "serve/archive.h"
 #include "serve/archive_parts.h"
 
-/* Callbacks, spans and stacks of the segments in |scope|, as d9__archive_map(); aggregate.c tells their
- * shapes. */
+/* Callbacks, spans and stacks of the segments in |scope|, as d9__archive_map(); aggregate.c tells
+ * their shapes. */
 char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
 			    size_t *len);
 char *d9__archive_spans(struct d9__archive *archive, const struct d9__archive_scope *scope,

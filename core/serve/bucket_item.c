@@ -15,7 +15,8 @@
 #define ITEMS_MAX 100000 /* about 200 MB with the server's own memory for them */
 #define USUAL_MS  60000	 /* that a segment lasts, where nothing tells more */
 
-struct d9__bucket_item *d9__bucket_item_find(const struct d9__bucket_source *source, const char *name)
+struct d9__bucket_item *d9__bucket_item_find(const struct d9__bucket_source *source,
+					     const char *name)
 {
 	struct d9__bucket_item *item = d9__table_find(&source->by_name, d9__hash_text(name));
 
@@ -33,7 +34,8 @@ void d9__bucket_item_free(struct d9__bucket_item *item)
 static void set_facts(struct d9__bucket_item *item)
 {
 	const struct d9__stored_key *parsed = &item->parsed;
-	int64_t from_ms = parsed->begins_s * 1000, to_ms = from_ms + D9__STORED_HOUR_S * 1000 - 1, stored_ms = item->modified_s * 1000;
+	int64_t from_ms = parsed->begins_s * 1000, to_ms = from_ms + D9__STORED_HOUR_S * 1000 - 1,
+		stored_ms = item->modified_s * 1000;
 
 	/* How long a segment lasts its key does not tell; it was stored after its end. */
 	if (parsed->kind == D9__STORED_SEGMENT) {
@@ -41,26 +43,37 @@ static void set_facts(struct d9__bucket_item *item)
 		if (stored_ms < to_ms)
 			to_ms = stored_ms > from_ms ? stored_ms : from_ms;
 	} else if (stored_ms > from_ms && stored_ms < to_ms) {
-		/* A summary that a process has left in the middle of an hour tells of nothing later. */
+		/* A summary that a process has left in the middle of an hour tells of nothing
+		 * later. */
 		to_ms = stored_ms;
 	}
-	item->facts = (struct d9__source_facts) { .service = parsed->service, .host = parsed->instance, .process = item->process,
-						  .from_ms = from_ms, .to_ms = to_ms, .segments = parsed->segments,
-						  .missing = parsed->missing, .bytes = parsed->bytes, .worst_ms = parsed->worst_ms };
+	item->facts = (struct d9__source_facts) { .service = parsed->service,
+						  .host = parsed->instance,
+						  .process = item->process,
+						  .from_ms = from_ms,
+						  .to_ms = to_ms,
+						  .segments = parsed->segments,
+						  .missing = parsed->missing,
+						  .bytes = parsed->bytes,
+						  .worst_ms = parsed->worst_ms };
 	/* An hour is one even if it claims to be empty. */
 	if (parsed->kind == D9__STORED_HOUR && !parsed->segments)
 		item->facts.segments = 1;
 }
 
-/* True if summary |one| of an hour replaces |other|: it has more segments, or as many and more missing ones. */
+/* True if summary |one| of an hour replaces |other|: it has more segments, or as many and more
+ * missing ones. */
 static bool tells_more(const struct d9__stored_key *one, const struct d9__stored_key *other)
 {
-	return one->segments != other->segments ? one->segments > other->segments : one->missing > other->missing;
+	return one->segments != other->segments ? one->segments > other->segments
+						: one->missing > other->missing;
 }
 
 /* |key| is another object under the name of |item|. */
-static struct d9__bucket_item *replace(struct d9__bucket_source *source, struct d9__bucket_item *item, const char *key,
-				       const struct d9__stored_key *parsed, uint64_t bytes, int64_t modified_s)
+static struct d9__bucket_item *replace(struct d9__bucket_source *source,
+				       struct d9__bucket_item *item, const char *key,
+				       const struct d9__stored_key *parsed, uint64_t bytes,
+				       int64_t modified_s)
 {
 	bool same = !strcmp(item->key, key);
 	char *copy;
@@ -84,7 +97,8 @@ static struct d9__bucket_item *replace(struct d9__bucket_source *source, struct 
 	return item;
 }
 
-static struct d9__bucket_item *new_item(const char *name, const char *key, const struct d9__stored_key *parsed)
+static struct d9__bucket_item *new_item(const char *name, const char *key,
+					const struct d9__stored_key *parsed)
 {
 	struct d9__bucket_item *item = calloc(1, sizeof(*item));
 
@@ -101,7 +115,8 @@ static struct d9__bucket_item *new_item(const char *name, const char *key, const
 	return NULL;
 }
 
-struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, const char *key, uint64_t bytes, int64_t modified_s)
+struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, const char *key,
+					    uint64_t bytes, int64_t modified_s)
 {
 	struct d9__stored_key parsed;
 	char name[D9__STORED_NAME];
@@ -117,7 +132,9 @@ struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, co
 	if (item)
 		return replace(source, item, key, &parsed, bytes, modified_s);
 	source->truncated |= source->n >= ITEMS_MAX;
-	item = source->n < ITEMS_MAX && d9__array_grow(source->items, source->n) ? new_item(name, key, &parsed) : NULL;
+	item = source->n < ITEMS_MAX && d9__array_grow(source->items, source->n)
+		       ? new_item(name, key, &parsed)
+		       : NULL;
 	if (!item || d9__table_add(&source->by_name, d9__hash_text(name), item)) {
 		if (item)
 			d9__bucket_item_free(item);

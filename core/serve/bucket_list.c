@@ -289,7 +289,8 @@ static void take_root(struct d9__bucket_source *source, const char *prefix)
 	source->days[source->n_days++] = day_s;
 }
 
-/* True if segments tell of this hour of |service|, NULL: of all of them: it runs, or has no summary. */
+/* True if segments tell of this hour of |service|, NULL: of all of them: it runs, or has no
+ * summary. */
 static bool is_bare(struct d9__bucket_source *source, const char *service, int64_t begins_s)
 {
 	const struct d9__bucket_hour *hour = service ? NULL : hour_at(source, begins_s);

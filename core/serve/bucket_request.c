@@ -56,12 +56,14 @@ void d9__bucket_watch(struct d9__bucket_source *source)
 	event_del(source->readable);
 	if (fd < 0)
 		return;
-	event_assign(source->readable, source->base, fd, EV_READ | EV_PERSIST, event_get_callback(source->readable), source);
+	event_assign(source->readable, source->base, fd, EV_READ | EV_PERSIST,
+		     event_get_callback(source->readable), source);
 	event_add(source->readable, NULL);
 }
 
 struct d9__bucket_request *d9__bucket_request(struct d9__bucket_source *source,
-					      void (*take)(struct d9__bucket_source *, void *, const struct d9__bucket_answer *),
+					      void (*take)(struct d9__bucket_source *, void *,
+							   const struct d9__bucket_answer *),
 					      void *of)
 {
 	for (size_t i = 0; i < D9__BUCKET_OUTSTANDING_MAX; i++) {
@@ -69,15 +71,18 @@ struct d9__bucket_request *d9__bucket_request(struct d9__bucket_source *source,
 
 		if (request->token)
 			continue;
-		*request = (struct d9__bucket_request) { .token = ++source->serial * D9__BUCKET_OUTSTANDING_MAX + i,
-							 .take = take,
-							 .of = of };
+		*request = (struct d9__bucket_request) {
+			.token = ++source->serial * D9__BUCKET_OUTSTANDING_MAX + i,
+			.take = take,
+			.of = of
+		};
 		return request;
 	}
 	return NULL;
 }
 
-void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_request *request, int err)
+void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_request *request,
+			  int err)
 {
 	static const struct timeval now = { 0 };
 
@@ -90,7 +95,9 @@ void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_re
 
 void d9__bucket_deliver(struct d9__bucket_source *source, const struct d9__bucket_answer *answer)
 {
-	struct d9__bucket_request *request = &source->requests[answer->token % D9__BUCKET_OUTSTANDING_MAX], taken = *request;
+	struct d9__bucket_request
+		*request = &source->requests[answer->token % D9__BUCKET_OUTSTANDING_MAX],
+		taken = *request;
 
 	if (request->token != answer->token)
 		return;
@@ -101,8 +108,10 @@ void d9__bucket_deliver(struct d9__bucket_source *source, const struct d9__bucke
 void d9__bucket_deliver_unsent(struct d9__bucket_source *source)
 {
 	for (size_t i = 0; i < D9__BUCKET_OUTSTANDING_MAX; i++) {
-		struct d9__bucket_answer answer = { .token = source->requests[i].token, .class = D9__BUCKET_REFUSED,
-						    .code = "", .message = strerror(-source->requests[i].err) };
+		struct d9__bucket_answer answer = { .token = source->requests[i].token,
+						    .class = D9__BUCKET_REFUSED,
+						    .code = "",
+						    .message = strerror(-source->requests[i].err) };
 
 		if (answer.token && source->requests[i].err)
 			d9__bucket_deliver(source, &answer);
@@ -116,10 +125,12 @@ static const char *advice(const struct d9__bucket_answer *answer)
 	static const struct {
 		const char *code, *advice;
 	} known[] = {
-		{ "NoSuchBucket", "there is no such bucket: see --bucket, and --endpoint for a store that is not AWS" },
+		{ "NoSuchBucket", "there is no such bucket: see --bucket, and --endpoint for a "
+				  "store that is not AWS" },
 		{ "SignatureDoesNotMatch", "the secret key is not the one of this key id" },
 		{ "InvalidAccessKeyId", "the store does not know this key id" },
-		{ "AccessDenied", "these credentials may not read here: s3:ListBucket and s3:GetObject are needed" },
+		{ "AccessDenied", "these credentials may not read here: s3:ListBucket and "
+				  "s3:GetObject are needed" },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -134,7 +145,8 @@ static void tell_error(struct d9__bucket_source *source, const struct d9__bucket
 	const char *told = advice(answer), *url = d9__bucket_url(source->bucket);
 
 	if (told)
-		snprintf(source->error, sizeof(source->error), "%s: %s; it answers: %s", url, told, answer->code);
+		snprintf(source->error, sizeof(source->error), "%s: %s; it answers: %s", url, told,
+			 answer->code);
 	else
 		snprintf(source->error, sizeof(source->error), "%s: %s", url, answer->message);
 }

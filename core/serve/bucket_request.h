@@ -9,11 +9,13 @@ int64_t d9__bucket_now_s(void);
 
 /* Ask: |take| gets the answer.  NULL: not now, there are too many under way. */
 struct d9__bucket_request *d9__bucket_request(struct d9__bucket_source *source,
-					      void (*take)(struct d9__bucket_source *, void *, const struct d9__bucket_answer *),
+					      void (*take)(struct d9__bucket_source *, void *,
+							   const struct d9__bucket_answer *),
 					      void *of);
 
 /* It was sent, or |err|. */
-void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_request *request, int err);
+void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_request *request,
+			  int err);
 
 /* Give the answer to the caller of its request. */
 void d9__bucket_deliver(struct d9__bucket_source *source, const struct d9__bucket_answer *answer);

@@ -73,7 +73,8 @@ void d9__bucket_spelling_add(struct d9__bucket_source *source, const char *servi
 	for (size_t i = 0; i < source->n_spellings; i++)
 		if (!strncmp(source->spellings[i].raw, raw, len) && !source->spellings[i].raw[len])
 			return;
-	if (source->n_spellings == SPELLINGS_MAX || !d9__array_grow(source->spellings, source->n_spellings))
+	if (source->n_spellings == SPELLINGS_MAX ||
+	    !d9__array_grow(source->spellings, source->n_spellings))
 		return;
 	grown = &source->spellings[source->n_spellings];
 	memset(grown, 0, sizeof(*grown));

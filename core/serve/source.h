@@ -19,7 +19,7 @@ struct d9__source_facts {
 	const char *service, *host;
 	const char *process; /* the recording that it is part of, for the page */
 	int64_t from_ms, to_ms;
-	uint64_t segments; /* of an hour's summary; 0: it is a segment itself */
+	uint64_t segments;	 /* of an hour's summary; 0: it is a segment itself */
 	uint64_t missing, bytes; /* of an hour, as its key has it */
 	int64_t worst_ms;	 /* below 0: not told */
 	bool told;	  /* by another: a segment by the summary of its hour, or that by segments */

@@ -14,7 +14,8 @@ struct d9__address_options {
 struct d9__store_address {
 	char bucket[64];
 	char scheme[6];
-	char host[512]; /* with the port unless it is the scheme's default; AWS: set by the region */
+	char host[512]; /* with the port unless it is the scheme's default; AWS: set by the region
+			 */
 	char base[256]; /* of the path: "" or "/x" */
 	bool path_style, aws, loopback;
 };

@@ -19,7 +19,8 @@ void d9__breaker_fail(struct d9__breaker *breaker, uint64_t now_ns, unsigned ret
 		longest = LONGEST;
 	if (retry_after_s > RETRY_AFTER)
 		retry_after_s = RETRY_AFTER;
-	until_ns = now_ns + (retry_after_s ? retry_after_s * D9__SECOND_NS : random % (longest + 1));
+	until_ns =
+		now_ns + (retry_after_s ? retry_after_s * D9__SECOND_NS : random % (longest + 1));
 	breaker->failures++;
 	if (until_ns > breaker->until_ns)
 		breaker->until_ns = until_ns;

@@ -31,19 +31,21 @@ static void wipe_json(struct json_object *object)
 	}
 }
 
-int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, const char *token, char *why,
-			      size_t why_size)
+int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, const char *token,
+			      char *why, size_t why_size)
 {
 	struct json_tokener *tokener = json_tokener_new_ex(8);
-	struct json_object *object = tokener ? json_tokener_parse_ex(tokener, credentials->secrets->scratch, (int)len) :
-					       NULL;
+	struct json_object *object =
+		tokener ? json_tokener_parse_ex(tokener, credentials->secrets->scratch, (int)len)
+			: NULL;
 	bool set = false;
 
 	if (json_object_is_type(object, json_type_object)) {
-		set = d9__secrets_set(credentials->secrets, d9__message_text(object, "AccessKeyId", ""),
-				      d9__message_text(object, "SecretAccessKey", ""),
-				      d9__message_text(object, token, ""),
-				      d9__credentials_epoch(d9__message_text(object, "Expiration", "")));
+		set = d9__secrets_set(
+			credentials->secrets, d9__message_text(object, "AccessKeyId", ""),
+			d9__message_text(object, "SecretAccessKey", ""),
+			d9__message_text(object, token, ""),
+			d9__credentials_epoch(d9__message_text(object, "Expiration", "")));
 		wipe_json(object);
 	}
 	json_object_put(object);

@@ -254,7 +254,8 @@ static ssize_t said_by(char **words, char buffer[D9__SCRATCH_SIZE], char *why, s
 	return -1;
 }
 
-static int of_process(struct d9__credentials *credentials, const char *command, char *why, size_t why_size)
+static int of_process(struct d9__credentials *credentials, const char *command, char *why,
+		      size_t why_size)
 {
 	const char *fault = NULL;
 	char **words = d9__words_split(command, &fault);
@@ -281,16 +282,20 @@ int d9__credentials_of_profile(struct d9__credentials *credentials, char *why, s
 	int err = read_profile(credentials, &values, why, why_size);
 
 	if (!err && *values.id) {
-		bool set = d9__secrets_set(credentials->secrets, values.id, values.secret, values.token, 0);
+		bool set = d9__secrets_set(credentials->secrets, values.id, values.secret,
+					   values.token, 0);
 
 		err = set ? 0 : -EINVAL;
 		if (!set)
-			snprintf(why, why_size, "profile '%.60s' has aws_access_key_id, but its secret is missing or no key",
+			snprintf(why, why_size,
+				 "profile '%.60s' has aws_access_key_id, but its secret is missing "
+				 "or no key",
 				 profile_of(credentials));
 	} else if (!err && *values.process) {
 		err = of_process(credentials, values.process, why, why_size);
 	} else if (!err) {
-		snprintf(why, why_size, "profile '%.60s' is not in the files, or has no keys", profile_of(credentials));
+		snprintf(why, why_size, "profile '%.60s' is not in the files, or has no keys",
+			 profile_of(credentials));
 		err = -ENOENT;
 	}
 	OPENSSL_cleanse(&values, sizeof(values));

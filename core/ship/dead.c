@@ -136,7 +136,9 @@ static struct left *list(const struct d9__ship_dead *dead, const struct d9__ship
 	*n = 0;
 	*bytes = 0;
 	for (size_t p = 0; p < tree->n; p++)
-		for (size_t s = 0; is_dead(dead, tree->processes[p].path) && s < tree->processes[p].n_segments; s++) {
+		for (size_t s = 0;
+		     is_dead(dead, tree->processes[p].path) && s < tree->processes[p].n_segments;
+		     s++) {
 			const struct d9__ship_segment *segment = &tree->processes[p].segments[s];
 			struct stat st;
 

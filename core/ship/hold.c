@@ -17,7 +17,6 @@
 
 #include <dial9/error.h>
 
-
 #define TOUCH_NS (60 * D9__SECOND_NS)
 
 /* A descriptor with the lock, or -errno. */

@@ -177,8 +177,10 @@ static int name_it(struct d9__outgoing *out, const struct d9__outgoing_options *
 		.prefix = options->prefix,
 		.service = options->service ? options->service : out->facts.service,
 		.instance = options->instance ? options->instance : host,
-		.boot_id = process->boot_id[0] && !out->claim.copies ? process->boot_id : out->facts.boot_id,
-		.epoch_s = out->facts.start_ns ? out->facts.start_ns / D9__SECOND_NS : (uint64_t)out->claim.st.st_mtim.tv_sec,
+		.boot_id = process->boot_id[0] && !out->claim.copies ? process->boot_id
+								     : out->facts.boot_id,
+		.epoch_s = out->facts.start_ns ? out->facts.start_ns / D9__SECOND_NS
+					       : (uint64_t)out->claim.st.st_mtim.tv_sec,
 		.index = segment->index,
 		.ending = ending_of(options->gzip ? D9__CONTAINER_GZIP : out->facts.kind),
 		.original = options->original_keys,

@@ -23,12 +23,13 @@ struct d9__outgoing_options {
 	struct d9__stages *stages;
 	bool any_owner; /* the file may be anybody's, is not locked, and stays */
 	bool dry_run;	/* no stages, but with |explained| */
-	struct d9__explained *explained; /* gets the names of everything that would be sent; NULL: for none */
-	/* Prints the summary of the segment |path| to standard output, in a process of its own; an exit status.  NULL: none is
-	 * made. */
+	struct d9__explained
+		*explained; /* gets the names of everything that would be sent; NULL: for none */
+	/* Prints the summary of the segment |path| to standard output, in a process of its own; an
+	 * exit status.  NULL: none is made. */
 	int (*summarise)(const char *path);
 	bool original_keys; /* object_key.h */
-	bool gzip;	/* compress with gzip before sending */
+	bool gzip;	    /* compress with gzip before sending */
 };
 
 enum d9__outgoing_end {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts: a job that uploads in parts: a request that begins it, one a part, one that puts them together. */
+/* Parts: a job that uploads in parts: a request that begins it, one a part, one that puts them
+ * together. */
 
 #pragma once
 
@@ -13,7 +14,7 @@
 int d9__parts_ask(struct d9__session *session, struct d9__job *job);
 
 /*
- * Advance |job| after a step that succeeded.  True: another step follows.  False: |*code| is an error,
- * or NULL after the last step.
+ * Advance |job| after a step that succeeded.  True: another step follows.  False: |*code| is an
+ * error, or NULL after the last step.
  */
 bool d9__parts_advance(struct d9__job *job, const char **code);

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 /* "." and ".." are no parts of a place that a recorder writes to: it made the path. */
 static bool is_plain_path(const char *path)
 {

@@ -92,7 +92,8 @@ int d9__shipped_append(int dir, const struct d9__shipped_line *line)
 
 static int add(struct d9__shipped *shipped, uint64_t index, uint64_t bytes, const char *key)
 {
-	if (!d9__array_grow(shipped->indexes, shipped->n) || !d9__array_grow(shipped->keys, shipped->n))
+	if (!d9__array_grow(shipped->indexes, shipped->n) ||
+	    !d9__array_grow(shipped->keys, shipped->n))
 		return -ENOMEM;
 	shipped->indexes[shipped->n] = index;
 	shipped->keys[shipped->n] = strdup(key);

@@ -7,8 +7,8 @@
  *	missing RANGES EPOCH_S
  *
  * The second names segments that the recorder evicted before a shipper had stored them, once, with
- * the time of the segment that told so.  Readers skip other lines, such as one that a killed shipper
- * left half written: the next shipper ends it with "cut".
+ * the time of the segment that told so.  Readers skip other lines, such as one that a killed
+ *shipper left half written: the next shipper ends it with "cut".
  */
 
 #pragma once

@@ -21,7 +21,7 @@
 #include "ship/refused.h"
 #include "ship/shipped.h"
 
-#define STOP_NS	    (30 * 1000 * D9__MS_NS)
+#define STOP_NS (30 * 1000 * D9__MS_NS)
 
 enum state { PENDING, RUNNING, FINISHED };
 
@@ -312,7 +312,8 @@ static int fill(struct batch *batch)
 	int err = 0;
 
 	while (!err && !is_over(shipper) &&
-	       batch->running < d9__breaker_allows(&shipper->breaker, d9__mono_ns(), shipper->parallel)) {
+	       batch->running <
+		       d9__breaker_allows(&shipper->breaker, d9__mono_ns(), shipper->parallel)) {
 		size_t i = pending(batch), slot = 0;
 
 		if (i == batch->n)
@@ -379,7 +380,8 @@ static int run_items(struct batch *batch)
 		err = fill(batch);
 		if (!err && (batch->running || pending(batch) < batch->n))
 			err = collect(batch);
-		if (!cancelled && shipper->deadline_ns && is_over(shipper) && d9__mono_ns() >= shipper->deadline_ns) {
+		if (!cancelled && shipper->deadline_ns && is_over(shipper) &&
+		    d9__mono_ns() >= shipper->deadline_ns) {
 			cancel(batch);
 			cancelled = true;
 		}

@@ -71,7 +71,8 @@ enum d9__bucket_class {
 	D9__BUCKET_DONE,     /* stored, confirmed by ETag or checksum; fetched whole; listed */
 	D9__BUCKET_THERE,    /* 412: only_new was asked for, and the object is there */
 	D9__BUCKET_RETRY,    /* 5xx, 429, 408, connection, time limit, cut answer, child ended */
-	D9__BUCKET_UNUSABLE, /* the store as a whole: credentials, policy, no such bucket, certificate */
+	D9__BUCKET_UNUSABLE, /* the store as a whole: credentials, policy, no such bucket,
+				certificate */
 	D9__BUCKET_REFUSED,  /* this object alone: other 4xx */
 	D9__BUCKET_ABSENT,   /* get, head: 404 NoSuchKey */
 };
@@ -113,7 +114,7 @@ struct d9__bucket_answer {
 	uint64_t bytes;       /* sent, fetched, or the object's size (head) */
 	int64_t modified;     /* head: epoch seconds; 0: unknown */
 	const char *code;     /* S3's ("NoSuchBucket"), or ours ("Timeout"); never NULL */
-	const char *message;  /* one printable line, at most 200 bytes of it a store's; never NULL */
+	const char *message; /* one printable line, at most 200 bytes of it a store's; never NULL */
 	const char *request;  /* the store's request id; never NULL */
 	const char *etag;     /* without quotes; never NULL */
 	const char *note;     /* to be told once: a header was left out; "" otherwise */

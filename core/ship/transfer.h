@@ -26,7 +26,7 @@ struct d9__ask {
 	const char *data; /* NULL: none */
 	uint64_t body_first, body_size;
 
-	int sink_fd;       /* for the body of a 2xx answer; -1: memory */
+	int sink_fd;	   /* for the body of a 2xx answer; -1: memory */
 	uint64_t sink_max; /* more is a flood */
 };
 

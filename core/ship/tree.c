@@ -45,7 +45,8 @@ static int add_segment(struct d9__ship_process *process, const char *dir, const 
 {
 	if (!d9__array_grow(process->segments, process->n_segments))
 		return -ENOMEM;
-	process->segments[process->n_segments] = (struct d9__ship_segment) { .path = join(dir, name), .index = index, .of = of };
+	process->segments[process->n_segments] =
+		(struct d9__ship_segment) { .path = join(dir, name), .index = index, .of = of };
 	return process->segments[process->n_segments++].path ? 0 : -ENOMEM;
 }
 

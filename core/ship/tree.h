@@ -34,7 +34,8 @@ struct d9__ship_tree {
 	struct d9__ship_process *processes;
 	size_t n;
 	size_t n_refused; /* directories that are not to be entered */
-	void (*tell)(void *context, const char *path, const char *what); /* tells a fault of |path|; may be NULL */
+	void (*tell)(void *context, const char *path,
+		     const char *what); /* tells a fault of |path|; may be NULL */
 	void *context;
 };
 

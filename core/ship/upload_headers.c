@@ -39,11 +39,14 @@ static size_t sse_headers(const struct d9__session *session, struct d9__sigv4_pa
 		return 0;
 	headers[n++] = (struct d9__sigv4_pair) { "x-amz-server-side-encryption", session->sse };
 	if (session->sse_key)
-		headers[n++] = (struct d9__sigv4_pair) { "x-amz-server-side-encryption-aws-kms-key-id", session->sse_key };
+		headers[n++] =
+			(struct d9__sigv4_pair) { "x-amz-server-side-encryption-aws-kms-key-id",
+						  session->sse_key };
 	return n;
 }
 
-size_t d9__upload_headers(struct d9__session *session, struct d9__job *job, struct d9__sigv4_pair *headers)
+size_t d9__upload_headers(struct d9__session *session, struct d9__job *job,
+			  struct d9__sigv4_pair *headers)
 {
 	size_t n = 0, sse;
 

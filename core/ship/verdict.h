@@ -41,7 +41,7 @@ struct d9__outcome {
 	bool confirmed;             /* ETag and checksum are those computed here */
 	bool reads;                 /* get, head */
 	bool in_parts;              /* of an upload in parts, which may have been forgotten */
-	bool knows_region;          /* it names another region than the session's */
+	bool knows_region;	    /* it names another region than the session's */
 	bool clock_differs;         /* by more than 5 min */
 	unsigned sent;              /* optional headers that went with it; bits */
 	unsigned tried;             /* bits of d9__next */

@@ -13,8 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
-
 void d9__ship_watch_open(struct d9__ship_watch *watch)
 {
 	watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -77,7 +75,8 @@ void d9__ship_watch_wait(const struct d9__ship_watch *watch, uint64_t until_ns, 
 	struct pollfd fd = { watch->fd, POLLIN, 0 };
 
 	for (uint64_t now = d9__mono_ns(); now < until_ns; now = d9__mono_ns()) {
-		struct timespec left = { .tv_sec = (time_t)((until_ns - now) / D9__SECOND_NS), .tv_nsec = (long)((until_ns - now) % D9__SECOND_NS) };
+		struct timespec left = { .tv_sec = (time_t)((until_ns - now) / D9__SECOND_NS),
+					 .tv_nsec = (long)((until_ns - now) % D9__SECOND_NS) };
 
 		if (ppoll(&fd, 1, &left, mask) <= 0 || take(watch->fd))
 			return;

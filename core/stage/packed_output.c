@@ -30,7 +30,9 @@ int d9__packed_output_open(struct d9__packed_output *out, int fd, enum d9__conta
 uint8_t *d9__packed_output_reserve(struct d9__packed_output *out, size_t len)
 {
 	/* One byte more, so that the place of an event without bytes is not NULL. */
-	return d9__array_reserve(out->bytes, &out->capacity, out->len, len + 1) ? out->bytes + out->len : NULL;
+	return d9__array_reserve(out->bytes, &out->capacity, out->len, len + 1)
+		       ? out->bytes + out->len
+		       : NULL;
 }
 
 static int write_packed(struct d9__packed_output *out)

@@ -20,7 +20,8 @@
 #include "stage/program.h"
 
 #define TICK_MS	 10
-#define GRACE_NS (1000 * D9__MS_NS) /* for processes that still write when the program has ended */
+#define GRACE_NS (1000 * D9__MS_NS) /* for processes that still write when the program has ended   \
+				     */
 
 static volatile pid_t running;
 
@@ -225,7 +226,8 @@ static void wait_and_move(struct pump *pump, uint64_t until_ns)
 	struct pollfd ends[] = { { pump->in, POLLOUT, 0 },
 				 { pump->out, POLLIN, 0 },
 				 { pump->err, POLLIN, 0 } };
-	uint64_t now = d9__mono_ns(), left_ms = now < until_ns ? (until_ns - now) / D9__MS_NS + 1 : 0;
+	uint64_t now = d9__mono_ns(),
+		 left_ms = now < until_ns ? (until_ns - now) / D9__MS_NS + 1 : 0;
 
 	poll(ends, 3, left_ms < TICK_MS ? (int)left_ms : TICK_MS);
 	if (pump->program->pulse)
@@ -260,7 +262,8 @@ static void run(struct pump *pump)
 	while (!is_refused(pump) && d9__mono_ns() < until_ns) {
 		if (!ended && has_ended(pump)) {
 			ended = true;
-			until_ns = d9__mono_ns() + GRACE_NS < until_ns ? d9__mono_ns() + GRACE_NS : until_ns;
+			until_ns = d9__mono_ns() + GRACE_NS < until_ns ? d9__mono_ns() + GRACE_NS
+								       : until_ns;
 		}
 		if (ended && pump->out < 0)
 			break;

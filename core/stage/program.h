@@ -17,7 +17,7 @@ struct d9__program {
 	const char *path;
 	char *facts; /* one more variable of its environment */
 	uint64_t timeout_ns;
-	uint64_t limit_bytes; /* of its memory, and of its output; 0: no limit */
+	uint64_t limit_bytes;	      /* of its memory, and of its output; 0: no limit */
 	void (*pulse)(void *context); /* called now and then while it runs; may be NULL */
 	void *context;
 };

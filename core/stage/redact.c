@@ -21,7 +21,8 @@
 
 /* One pool of the batch that is written. */
 struct pool {
-	struct d9__table ids; /* by the action and the id in the batch being read: its new number + 1 */
+	struct d9__table
+		ids; /* by the action and the id in the batch being read: its new number + 1 */
 	uint32_t n;	      /* numbers given */
 	uint32_t empty;	      /* the number + 1 of the empty text or stack; 0: it has none */
 };

@@ -35,16 +35,16 @@ enum d9__redact_field {
 	D9__REDACT_KEYS,
 
 	/* Scrub's own: the replacement of the value. */
-	D9__SCRUB_ADDRESS,	/* of a number or a stack */
+	D9__SCRUB_ADDRESS, /* of a number or a stack */
 	D9__SCRUB_MODULE_START,
 	D9__SCRUB_MODULE_SIZE,
 	D9__SCRUB_MODULE_PATH,
 	D9__SCRUB_FUNCTION,
 	D9__SCRUB_FILE,
-	D9__SCRUB_PLACE,	/* "CALLBACK @ SITE" */
-	D9__SCRUB_WORD,		/* of the recorder's own */
-	D9__SCRUB_PAIRS,	/* of metadata */
-	D9__SCRUB_TEXT,		/* and from here on: by the prefix of its number */
+	D9__SCRUB_PLACE, /* "CALLBACK @ SITE" */
+	D9__SCRUB_WORD,	 /* of the recorder's own */
+	D9__SCRUB_PAIRS, /* of metadata */
+	D9__SCRUB_TEXT,	 /* and from here on: by the prefix of its number */
 	D9__SCRUB_SPAN,
 	D9__SCRUB_LOOP,
 	D9__SCRUB_THREAD,

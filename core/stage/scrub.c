@@ -568,7 +568,7 @@ static int name_text(struct d9__scrub *scrub, const char *prefix, const char *te
 {
 	if (is_ours(prefix, text, len))
 		return word(scrub, text, len);
-	/* A callback without a name of the program's: "server+0x1a2b0 @ server+0x9f04". */
+	/* A callback that the program gave no name: "server+0x1a2b0 @ server+0x9f04". */
 	return memmem(text, len, "+0x", 3) ? place(scrub, text, len) : stand_in(scrub, prefix, text, len);
 }
 
@@ -729,7 +729,8 @@ static int name_field(struct d9__scrub *scrub, const struct d9_schema *schema, u
 /* Room for |len| bytes of the frame behind |at|; NULL: out of memory. */
 static uint8_t *room(struct d9__scrub *scrub, size_t at, size_t len)
 {
-	return d9__array_reserve(scrub->frame, &scrub->frame_max, at, len) ? scrub->frame + at : NULL;
+	return d9__array_reserve(scrub->frame, &scrub->frame_max, at, len) ? scrub->frame + at
+									   : NULL;
 }
 
 /* |text| with its length, as definitions have it. */

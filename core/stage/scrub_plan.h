@@ -17,5 +17,6 @@ struct d9__redact_plan *d9__scrub_plan(const struct d9_schema *schema);
 /* True if readers understand |annotation|. */
 bool d9__scrub_is_vocabulary(const struct d9__annotation_definition *annotation);
 
-/* True if field |i| is one of the recorder's or of readers', so that its name tells nothing of the program. */
+/* True if field |i| is one of the recorder's or of readers', so that its name tells nothing of the
+ * program. */
 bool d9__scrub_keeps_name(const struct d9_schema *schema, uint32_t i);

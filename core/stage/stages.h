@@ -47,7 +47,8 @@ struct d9__stage {
 struct d9__stages {
 	struct d9__stage items[D9__STAGES_MAX];
 	size_t n;
-	bool tables; /* "parquet" is among them: the shipper makes the tables from the others' output */
+	bool tables; /* "parquet" is among them: the shipper makes the tables from the others'
+			output */
 	enum d9__stage_error on_error;
 	uint64_t timeout_ns;
 	uint64_t limit_bytes; /* of a program's memory, and of its output; 0: no limit */

@@ -129,7 +129,7 @@ static const struct d9__line_shape *find_shape(struct d9__event_lines *lines,
 	while (id >= lines->n_shapes) {
 		if (!d9__array_grow(lines->shapes, lines->n_shapes))
 			return NULL;
-		lines->shapes[lines->n_shapes++] = (struct d9__line_shape){ .ready = false };
+		lines->shapes[lines->n_shapes++] = (struct d9__line_shape) { .ready = false };
 	}
 	if (!lines->shapes[id].ready && make_shape(lines, schema, &lines->shapes[id]))
 		return NULL;

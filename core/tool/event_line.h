@@ -41,7 +41,7 @@ struct d9__line_shape {
 struct d9__event_lines {
 	struct d9__text_out *out;
 	struct d9__symbolizer *symbols; /* borrowed; NULL: addresses stay numbers */
-	const char *process; /* borrowed: label of the next event's process; NULL: there is one */
+	const char *process;  /* borrowed: label of the next event's process; NULL: there is one */
 	size_t process_width; /* of the longest label */
 	const struct d9_span_fields *spans; /* borrowed: has taken the event; NULL: nothing is inherited */
 	uint64_t at_ns; /* of the event that is being written */

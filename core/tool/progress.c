@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "tool/progress.h"
 
-#define FIRST_NS D9__SECOND_NS
+#define FIRST_NS  D9__SECOND_NS
 #define PERIOD_NS UINT64_C(200000000)
 
 void d9__progress_init(struct d9__progress *progress)

@@ -22,7 +22,7 @@
 #include "watch/dir_fault.h"
 
 #define WORDS_BYTES (D9__RING_FULL_AT - D9__RING_CONTROL_AT)
-#define TURN_NS     (10 * D9__MS_NS)
+#define TURN_NS	    (10 * D9__MS_NS)
 #define ANSWER_NS   (10 * D9__SECOND_NS)
 
 /* ---- the words ---- */
@@ -199,7 +199,8 @@ static int not_rotated(const struct d9__control *control, int err)
 int d9__control_await(struct d9__control *control, const _Atomic(uint32_t) *done, uint32_t number,
 		      uint64_t timeout_ns)
 {
-	uint64_t end_ns = d9__mono_ns() + timeout_ns, pause_ns = D9__MS_NS / 4, look_ns = d9__mono_ns();
+	uint64_t end_ns = d9__mono_ns() + timeout_ns, pause_ns = D9__MS_NS / 4,
+		 look_ns = d9__mono_ns();
 
 	/* acquire: pairs with the process's release of its answer */
 	while ((int32_t)(atomic_load_explicit(done, memory_order_acquire) - number) < 0) {

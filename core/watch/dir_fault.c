@@ -40,7 +40,8 @@ const char *d9__dir_fault(char out[D9__DIR_FAULT_LEN], pid_t pid, const char *di
 	gid_t gid;
 
 	out[0] = '\0';
-	if ((err != -EPERM && err != -EACCES) || !d9__proc_user(pid, &uid, &gid) || explain(out, dir, uid, use, err))
+	if ((err != -EPERM && err != -EACCES) || !d9__proc_user(pid, &uid, &gid) ||
+	    explain(out, dir, uid, use, err))
 		return out;
 	if (snprintf(below, sizeof(below), "%s/%s", dir, boot_id) < (int)sizeof(below))
 		explain(out, below, uid, D9__DIR_TRACE, err);

@@ -97,7 +97,9 @@ static void add(struct search *search, struct d9__ring_view *view, const char *r
 		d9__ring_view_close(view);
 		return;
 	}
-	found->list[found->n++] = (struct d9__recorder_seen){ .view = *view, .dev = st.st_dev, .ino = st.st_ino, .ring = copy };
+	found->list[found->n++] = (struct d9__recorder_seen) {
+		.view = *view, .dev = st.st_dev, .ino = st.st_ino, .ring = copy
+	};
 }
 
 /* Every ring stays open until it has been looked at twice. */
@@ -143,7 +145,8 @@ static bool add_other(struct search *search, int dir, const char *name, const ch
 		found->rings_left_out++;
 		return true;
 	}
-	if (!d9__array_grow(found->others, found->n_others) || !(found->others[found->n_others].path = strdup(path))) {
+	if (!d9__array_grow(found->others, found->n_others) ||
+	    !(found->others[found->n_others].path = strdup(path))) {
 		search->err = -ENOMEM;
 		return true;
 	}
@@ -442,8 +445,9 @@ static int look_again(struct d9__recorder_seen *recorder)
 					      ? cpu_ns[i] - recorder->cpu_ns[i]
 					      : 0;
 	if (elapsed_ns && recorder->look.recorded > recorder->first_recorded)
-		recorder->per_second = (double)(recorder->look.recorded - recorder->first_recorded) *
-				       (double)D9__SECOND_NS / (double)elapsed_ns;
+		recorder->per_second =
+			(double)(recorder->look.recorded - recorder->first_recorded) *
+			(double)D9__SECOND_NS / (double)elapsed_ns;
 	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
 		recorder->lost += recorder->look.lost[cause];
 	recorder->owner = d9__ring_view_owner(&recorder->view);

@@ -69,7 +69,8 @@ int d9__rights_take(const struct d9__child_user *user)
 	return err;
 }
 
-/* Return the first of the real, effective, saved and file system id that is not root's; 0: there is none. */
+/* Return the first of the real, effective, saved and file system id that is not root's; 0: there is
+ * none. */
 static unsigned first_id(pid_t pid, const char *key)
 {
 	unsigned long ids[4];
@@ -88,7 +89,7 @@ struct d9__child_user d9__child_user_of(const struct d9__ring_view *view)
 
 	if (!fstat(view->fd, &st) && st.st_uid)
 		return (struct d9__child_user){ st.st_uid, st.st_gid };
-	return (struct d9__child_user){ first_id(view->pid, "Uid:"), first_id(view->pid, "Gid:") };
+	return (struct d9__child_user) { first_id(view->pid, "Uid:"), first_id(view->pid, "Gid:") };
 }
 
 /* ---- the child ---- */

@@ -39,7 +39,7 @@ static int add(struct d9__recover_users *users, uid_t uid, gid_t gid)
 			return 0;
 	if (!d9__array_grow(users->list, users->n))
 		return -ENOMEM;
-	users->list[users->n++] = (struct d9__child_user){ uid, gid };
+	users->list[users->n++] = (struct d9__child_user) { uid, gid };
 	return 0;
 }
 
@@ -287,7 +287,8 @@ static int next_of_current(struct d9__recover_users *users, struct d9__recovered
 	return got;
 }
 
-/* True if it is worth telling that nothing of this user's can be recovered: few have rings that belong to |dir|. */
+/* True if it is worth telling that nothing of this user's can be recovered: few have rings that
+ * belong to |dir|. */
 static bool is_missed(const struct d9__recover_users *users, int err, struct d9__recovered *out)
 {
 	const struct d9__child_user *user = current(users);

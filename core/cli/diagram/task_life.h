@@ -44,7 +44,7 @@ struct d9__task_life {
 	struct d9__task_life_mark *marks; /* by time */
 	size_t n;
 	uint64_t first_ns, last_ns; /* of the whole trace */
-	char *name;                 /* as it is shown; NULL: the trace has none */
+	char *name;		    /* as it is shown; NULL: the trace has none */
 	char kind[32];
 	int64_t fd; /* below 0: none */
 

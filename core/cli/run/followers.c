@@ -43,8 +43,9 @@ static char *read_all(const char *path, size_t *len)
 }
 
 /*
- * True if an environment that could be read, and was empty, is so only because the process is in the middle of
- * execve(2): then it has memory, and the kernel, which notes where the code begins last of all, has not done so yet.
+ * True if an environment that could be read, and was empty, is so only because the process is in
+ * the middle of execve(2): then it has memory, and the kernel, which notes where the code begins
+ * last of all, has not done so yet.
  */
 static bool is_in_exec(pid_t pid)
 {
@@ -54,7 +55,8 @@ static bool is_in_exec(pid_t pid)
 		return false;
 	/* Begin and end differ: it was, and has come out of it. */
 	return !d9__proc_stat_field(&stat, D9__STAT_CODE) ||
-	       d9__proc_stat_field(&stat, D9__STAT_ENV_BEGIN) != d9__proc_stat_field(&stat, D9__STAT_ENV_END);
+	       d9__proc_stat_field(&stat, D9__STAT_ENV_BEGIN) !=
+		       d9__proc_stat_field(&stat, D9__STAT_ENV_END);
 }
 
 /* As read_all(); of a process that becomes another program, that of the latter. */

@@ -9,7 +9,6 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-
 int d9__record_began_watch(const char *dir)
 {
 	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

@@ -12,7 +12,7 @@
 struct d9__record_dir {
 	char path[PATH_MAX];
 	const char *why_not; /* D9__RECORD_DIR was not taken, and this one instead; NULL */
-	bool shared;  /* -EPERM: other users may write to it, so recorders refuse it */
+	bool shared;	     /* -EPERM: other users may write to it, so recorders refuse it */
 	bool made;    /* it was not there */
 	bool foreign; /* it is another user's: CMD's, if CMD becomes that user */
 };

@@ -136,8 +136,9 @@ static int give(struct helper *helper, const struct d9__directory_helper_request
 	/* Let the trace's owner pass through the directory without listing it. */
 	if (helper->made && peer->uid != geteuid() && !fstat(helper->dir_fd, &st) && !(st.st_mode & 011))
 		fchmod(helper->dir_fd, 0711);
-	helper->given[helper->n_given] = (struct given){ .pid = peer->pid, .uid = peer->uid };
-	memcpy(helper->given[helper->n_given++].boot_id, request->boot_id, sizeof(request->boot_id));
+	helper->given[helper->n_given] = (struct given) { .pid = peer->pid, .uid = peer->uid };
+	memcpy(helper->given[helper->n_given++].boot_id, request->boot_id,
+	       sizeof(request->boot_id));
 	return 0;
 }
 

@@ -250,7 +250,8 @@ static int count_events(const char *path, struct d9__record_result *result)
 static int add_process(struct d9__record_result *result, char *path)
 {
 	/* Make room for the NULL behind it, too. */
-	if (!d9__array_grow(result->paths, result->processes) || !d9__array_grow(result->paths, result->processes + 1)) {
+	if (!d9__array_grow(result->paths, result->processes) ||
+	    !d9__array_grow(result->paths, result->processes + 1)) {
 		free(path);
 		return -ENOMEM;
 	}

@@ -38,9 +38,9 @@ struct d9__record_result {
 	bool active; /* not all of them are the recorder's own */
 	char ring_fallback[96]; /* why a ring is not where it should be; empty: none */
 	char ended[128];	/* when recording did, if that was before the program: recorder.ended */
-	char no_samples[256];	 /* why there are none; "": there are, or none were asked for */
+	char no_samples[256];	/* why there are none; "": there are, or none were asked for */
 	char no_allocations[256]; /* the same of allocations, which are a fault wherever this is told */
-	bool backend_asked;	 /* --cpu-backend was given: then a lack of samples is an error */
+	bool backend_asked;	  /* --cpu-backend was given: then a lack of samples is an error */
 	struct d9__refusal refusals[D9__REFUSALS_MAX];
 	size_t n_refusals;
 };

@@ -131,7 +131,8 @@ static bool wait_for(pid_t *pid, uint64_t until_ns)
 	bool ended = false;
 	int status = 0;
 
-	while (!(ended = has_ended(*pid, &status)) && d9__mono_ns() < until_ns && !d9__child_is_to_end())
+	while (!(ended = has_ended(*pid, &status)) && d9__mono_ns() < until_ns &&
+	       !d9__child_is_to_end())
 		nanosleep(&(struct timespec){ .tv_nsec = (long)STEP_NS }, NULL);
 	if (!ended) {
 		kill(-*pid, SIGKILL);

@@ -389,7 +389,9 @@ int d9__ship_options_read(struct d9__ship_options *options, int argc, char **arg
 	struct of_file file = { .options = options };
 	int result;
 
-	*options = (struct d9__ship_options) { .parallel = 2, .every_ns = 10 * D9__SECOND_NS, .expires_ns = 3600 * D9__SECOND_NS };
+	*options = (struct d9__ship_options) { .parallel = 2,
+					       .every_ns = 10 * D9__SECOND_NS,
+					       .expires_ns = 3600 * D9__SECOND_NS };
 	d9__stages_init(&options->stages);
 	result = find_config(argc, argv, &options->config);
 	if (result < 0)

@@ -135,7 +135,8 @@ static void weigh_backlog(struct d9__ship_service *ship)
 		ship->shipper.what.stages = &ship->options.stages;
 	else
 		keep_few(ship);
-	if (percent < MUCH || (ship->told_ns && d9__mono_ns() - ship->told_ns < HOUR_NS && (few || percent < TOO_MUCH)))
+	if (percent < MUCH || (ship->told_ns && d9__mono_ns() - ship->told_ns < HOUR_NS &&
+			       (few || percent < TOO_MUCH)))
 		return;
 	ship->told_ns = d9__mono_ns();
 	d9__cmd_fail("ship", "%s: %s wait, %" PRIu64 " %% of what a recorder keeps before it removes the oldest%s", process->path,

@@ -19,7 +19,7 @@
 
 /* A text of the segment, and the first task that was registered with it. */
 struct d9__spawn_place {
-	uint32_t text; /* as recorded in the segment */
+	uint32_t text;		     /* as recorded in the segment */
 	uint64_t ns, callback, site; /* when it was met; addresses or 0 */
 };
 

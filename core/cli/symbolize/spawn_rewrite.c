@@ -56,7 +56,9 @@ int d9__spawn_rewrite_open(struct d9__spawn_rewrite *rewrite, const char *path, 
 /* Where |len| bytes more can be written; NULL if out of memory. */
 static uint8_t *reserve(struct d9__spawn_rewrite *rewrite, size_t len)
 {
-	return d9__array_reserve(rewrite->bytes, &rewrite->capacity, rewrite->len, len) ? rewrite->bytes + rewrite->len : NULL;
+	return d9__array_reserve(rewrite->bytes, &rewrite->capacity, rewrite->len, len)
+		       ? rewrite->bytes + rewrite->len
+		       : NULL;
 }
 
 static int copy(struct d9__spawn_rewrite *rewrite, const struct d9__frame *frame)

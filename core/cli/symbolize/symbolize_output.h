@@ -12,7 +12,7 @@
 
 /* Where the rows begin that were put behind a segment before. */
 struct d9__symbolize_tail {
-	bool found; /* false: there are none, or they cannot be cut off */
+	bool found;		   /* false: there are none, or they cannot be cut off */
 	uint64_t unpacked, stored; /* offsets of their batch; |stored| is that of its frame in a zstd segment */
 };
 

@@ -89,7 +89,8 @@ static void take_binary(struct lackings *lackings, const struct d9__symbolize_su
 			return;
 		}
 	if (d9__array_grow(lackings->items, lackings->n))
-		lackings->items[lackings->n++] = (struct lacking){ .binary = binary, .counts = module->counts };
+		lackings->items[lackings->n++] =
+			(struct lacking) { .binary = binary, .counts = module->counts };
 }
 
 /* The most addresses first. */
