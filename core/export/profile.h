@@ -49,7 +49,7 @@ enum d9__profile_weight {
 /* Which samples are wanted, and how. */
 struct d9__profile_filter {
 	const char *callback; /* its name or a glob(7) pattern; NULL: of all, and outside of callbacks */
-	const char *span;     /* a name or pattern as well: of the program's spans, at any depth */
+	const char *span;     /* a name or pattern, too; a span at any depth */
 	const char *loop;     /* the name of a loop; NULL: of all, and of threads that run none */
 	enum d9__profile_kind kind;
 	enum d9__profile_by by;

@@ -25,7 +25,7 @@ int d9__address_parse(const struct d9__address_options *options, struct d9__stor
 		      size_t why_size);
 
 /*
- * Set the host of a bucket of AWS in |region|; other stores keep theirs.  False: it is not a
+ * Set the host of a bucket of AWS in |region|; the host of another store stays.  False: it is not a
  * region.
  */
 bool d9__address_set_region(struct d9__store_address *address, const char *region);

@@ -2,9 +2,9 @@
 /*
  * Scrub: the redaction of a trace for strangers.  Times, structure and functions stay, so that a
  * report finds the same; texts, paths and addresses do not.  Equal ones get equal stand-ins in all
- * segments, such as "span-3" and "library-2.so+0x1f0", so that they can still be matched.  What is
- * not known to be harmless is removed: of the program's own events only times, numbers that an
- * annotation calls a measure, and the ids of worker, task and span stay.
+ * segments, such as "span-3" and "library-2.so+0x1f0", so that they can still be matched.  Data is
+ * removed unless it is known to be harmless: of the program's own events only times, numbers that
+ * an annotation calls a measure, and the ids of worker, task and span stay.
  */
 
 #pragma once
