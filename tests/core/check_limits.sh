@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What tests/core/limits counts for each file only falls: lines longer than .clang-format's columns, and comments that begin with
+# What tests/core/limits.list counts for each file only falls: lines longer than .clang-format's columns, and comments that begin with
 # a riddle or leave out who acts (HACKING, "How we write").  And a struct's tag has one meaning.
 #
 #	UPDATE_LIMITS=1 top_srcdir=. tests/core/check_limits.sh		writes the counts down, where they fell
 set -eu
 
 cd "$top_srcdir"
-limits=tests/core/limits
+limits=tests/core/limits.list
 columns=$(sed -n 's/^ColumnLimit: //p' .clang-format)
 counted=$(mktemp)
 trap 'rm -f "$counted"' EXIT

@@ -18,7 +18,7 @@ fresh() {
 		"$tree/tests/core" "$tree/examples" "$tree/pkgconfig"
 	cp "$top_srcdir/.clang-format" "$tree"
 	for name in LICENSE Makefile.am README.md configure.ac adapters/x examples/x pkgconfig/x core/man/dial9-report.1 \
-		tests/core/limits; do
+		tests/core/limits.list; do
 		: >"$tree/$name"
 	done
 	printf 'traced core/base:\ntraced core/ring: core/base\noutside core/findings: core/base\n' >"$tree/tests/core/rooms.list"
@@ -86,9 +86,9 @@ fails check_tree.sh "top level"
 fresh
 printf '/* %0120d */\n' 0 >>"$tree/core/base/low.h"
 fails check_limits.sh "core/base/low.h has 1 lines that are too long, and may have 0"
-printf 'columns 2 core/base/low.h\n' >"$tree/tests/core/limits"
+printf 'columns 2 core/base/low.h\n' >"$tree/tests/core/limits.list"
 fails check_limits.sh "columns core/base/low.h fell to 1"
-printf 'columns 1 core/base/low.h\n' >"$tree/tests/core/limits"
+printf 'columns 1 core/base/low.h\n' >"$tree/tests/core/limits.list"
 passes check_limits.sh
 printf '/* What is low. */\n' >>"$tree/core/base/low.h"
 fails check_limits.sh "core/base/low.h has 1 riddles in comments"
