@@ -18,7 +18,6 @@
 #include "segment/modules.h"
 
 #define SECOND_LOOK_NS 10000000u
-#define FORK_WAIT_S    5 /* as long as a busy machine may stop a thread that walks */
 
 static struct {
 	struct d9__got_table *tables; /* under the patch lock */
@@ -29,56 +28,26 @@ static struct {
 	_Atomic(bool) busy;         /* somebody makes a rescan */
 } engine;
 
-/* ---- the lock ---- */
+/* ---- fork ---- */
 
-static pthread_mutex_t patch_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-void d9__patch_lock(void)
-{
-	pthread_mutex_lock(&patch_mutex);
-}
-
-bool d9__patch_trylock(void)
-{
-	return pthread_mutex_trylock(&patch_mutex) == 0;
-}
-
-void d9__patch_unlock(void)
-{
-	pthread_mutex_unlock(&patch_mutex);
-}
-
-/* The fork that is under way has the lock. */
-static bool has_patch;
-
-/*
- * Who has the lock may be waiting for the loader's, and a thread of the program's may keep that until the child ends: the
- * wait has an end.
- */
 static void before_fork(void)
 {
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += FORK_WAIT_S;
-	has_patch = !pthread_mutex_timedlock(&patch_mutex, &until);
+	d9__patch_fork_prepare();
 	d9__stubs_lock();
 }
 
 static void after_fork_parent(void)
 {
 	d9__stubs_unlock();
-	if (has_patch)
-		d9__patch_unlock();
+	d9__patch_fork_parent();
 }
 
 static void after_fork_child(void)
 {
 	/* Another thread may have been between two steps of a pass; it is not here any more. */
 	atomic_store_explicit(&engine.busy, false, memory_order_relaxed);
-	after_fork_parent();
-	if (!has_patch)
-		pthread_mutex_init(&patch_mutex, NULL);
+	d9__stubs_unlock();
+	d9__patch_fork_child();
 }
 
 /* ---- tables ---- */
