@@ -18,6 +18,7 @@
 #include "loop/samples.h"
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
+#include "loop/wire.h"
 #include "loop/workers.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
@@ -181,7 +182,7 @@ static void end_tasks(struct d9_loop *loop)
 
 	while (d9__tasks_remove_one_of(loop, epoch, &ended)) {
 		if (slot)
-			d9__polls_write_ended(slot, ns, &ended);
+			d9__wire_ended(slot, ns, &ended);
 		ended.n = 0;
 	}
 }
@@ -222,7 +223,7 @@ static void write_ended(const struct d9__tasks_ended *ended)
 	struct d9__slot *slot;
 
 	if (ended->n && d9__gate_open(D9__GATE_TASK) && (slot = d9__slot_self()))
-		d9__polls_write_ended(slot, d9__slot_now(slot), ended);
+		d9__wire_ended(slot, d9__slot_now(slot), ended);
 }
 
 static int obtain(struct d9_loop *loop, const struct d9_task *task, struct d9__task **out)
@@ -333,4 +334,11 @@ bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out)
 	out->fd = atomic_load_explicit(&task->fd, memory_order_relaxed);
 	out->kind = atomic_load_explicit(&task->kind, memory_order_relaxed);
 	return true;
+}
+
+uint64_t d9_poll_task(void)
+{
+	struct d9__thread *thread = d9__thread_peek();
+
+	return thread ? d9__thread_task(thread) : 0;
 }

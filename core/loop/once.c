@@ -11,6 +11,7 @@
 #include "loop/plain.h"
 #include "loop/polls.h"
 #include "loop/wakes.h"
+#include "loop/wire.h"
 #include "loop/workers.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
@@ -42,27 +43,6 @@ static inline void make_solo(struct d9__thread *thread, const struct d9_poll *po
 	atomic_store_explicit(&solo->spawned, thread->epoch, memory_order_release);
 	atomic_store_explicit(&solo->fd, poll->task.fd, memory_order_release);
 	atomic_store_explicit(&solo->id, id, memory_order_release);
-}
-
-static inline void forget_solo(struct d9__thread *thread)
-{
-	atomic_store_explicit(&thread->solo.id, 0, memory_order_relaxed);
-}
-
-/* Is it in the trace of this process?  A forked child's has none of what its parent began. */
-static inline bool is_spawned(const struct d9__thread *thread)
-{
-	return atomic_load_explicit(&thread->solo.spawned, memory_order_relaxed) == thread->epoch;
-}
-
-bool d9__solo_end(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns, uint64_t task)
-{
-	if (!d9__task_is(&thread->solo, task))
-		return false;
-	forget_solo(thread);
-	if (slot && is_spawned(thread) && d9__gate_open(D9__GATE_TASK))
-		d9__emit_task_terminate(slot, ns, task);
-	return true;
 }
 
 /* ---- begin ---- */
@@ -149,7 +129,7 @@ static inline bool is_plain(const struct d9__thread *thread, const struct d9_pol
 
 	return thread->mode == d9__mode(D9__ODD_OPEN | D9__ODD_FRAMES, D9__STAGE_ROUND, 1) &&
 	       frame->address == (uintptr_t)poll && d9__task_is(&thread->solo, frame->task) &&
-	       is_spawned(thread);
+	       d9__wire_solo_is_spawned(thread);
 }
 
 static bool end_quickly(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll)
@@ -160,7 +140,7 @@ static bool end_quickly(struct d9__thread *thread, struct d9__slot *slot, struct
 	if (ns - frame->start_ns > atomic_load_explicit(&d9__long_poll_ns, memory_order_relaxed) || !(published = d9__emit_open(slot)))
 		return false;
 	write_end(slot, published, thread->worker, frame->task, ns);
-	forget_solo(thread);
+	d9__wire_solo_forget(thread);
 	frame->once = false;
 	d9__poll_pop_plain(thread, poll, ns);
 	return true;

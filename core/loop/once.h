@@ -10,17 +10,8 @@
 
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <dial9/export.h>
 #include <dial9/loop.h>
 
-struct d9__slot;
-struct d9__thread;
-
 D9_API void d9__poll_begin_once(struct d9_poll *poll);
 D9_API void d9__poll_end_once(struct d9_poll *poll);
-
-/* End the solo task of |thread| if it is |task|; |slot| NULL: unrecorded.  False: it is not. */
-bool d9__solo_end(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns, uint64_t task);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plain poll: outermost, of a known task, between wakes and polls of the same kind.  It is what
- * nearly all polls are, so d9_poll_begin() and d9_poll_end() ask for it first, in straight lines
- * without a call; whatever else a poll may be is in polls.c.
+ * The plain poll: outermost, of a known task, between wakes and polls of the same kind.  Nearly all polls are, so
+ * d9_poll_begin() and d9_poll_end() ask for it first, in straight lines without a call.  Here are its steps; again.c takes
+ * them in other orders, polls.c has all other polls.
  */
 
 #pragma once
@@ -13,31 +13,14 @@
 
 #include <dial9/loop.h>
 
+#include "loop/loops.h"
 #include "loop/thread_state.h"
+#include "loop/workers.h"
 #include "record/triggers.h"
+#include "ring/emit_inl.h"
 #include "ring/slot.h"
 
-/* ---- what polls.c makes of the others ---- */
-
-/* |gate| is the gate's word, open or not. */
-void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate);
-void d9__poll_end_slow(struct d9_poll *poll);
-
-/*
- * The task |key|, whose poll ended last on this thread, stays ready: its next wake has the stamp of that
- * end.  In ready.c.
- */
-void d9__wake_again(struct d9_loop *loop, uint64_t key);
-
-/* ---- what they need from here ---- */
-
-/* Begin |poll| at |ns| in the plain way after all, if only the chunk is news.  False: nothing happened. */
-bool d9__poll_begin_again(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
-			  uint64_t ns);
-
-/* |poll| of |task|, whose callsite it names, was begun: remember what makes the next one plain. */
-void d9__poll_know(struct d9__thread *thread, const struct d9__slot *slot,
-		   const struct d9_poll *poll, uint32_t library, struct d9__task *task);
+_Static_assert(D9__WORKER_WIDE == 0x80, "d9__emit_plain_poll_start() writes one byte");
 
 /* Does the previous poll's end serve as the start of the next?  Not after any other stamp. */
 static inline bool d9__poll_is_shared(const struct d9__thread *thread, const struct d9__slot *slot,
@@ -62,4 +45,104 @@ static inline void d9__poll_pop_plain(struct d9__thread *thread, struct d9_poll 
 	thread->mode = d9__mode(0, D9__STAGE_ROUND, 0);
 	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
 	poll->task_id = 0;
+}
+
+/* ---- begin ---- */
+
+D9__EMIT_PLAIN void d9__plain_push(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns,
+			 const struct d9__cached_task *cached)
+{
+	struct d9__frame_running *frame = &thread->frames[0];
+	uint64_t id = cached->emit.id;
+
+	frame->address = (uintptr_t)poll;
+	frame->start_ns = ns;
+	frame->loc = cached->name;
+	/* Else the compiler packs neighbours into vectors first, which takes longer than two stores. */
+	__asm__ volatile("" : : : "memory");
+	frame->task = id;
+	frame->depth = poll->depth;
+	/* For signal handlers that ask for the task. */
+	atomic_signal_fence(memory_order_release);
+	thread->mode = d9__mode(D9__ODD_FRAMES | D9__ODD_OPEN, D9__STAGE_ROUND, 1);
+	thread->shared_ns = 0;
+	thread->loop = poll->loop;
+	poll->task_id = id;
+}
+
+/* Is |task| still what |cached| says, and what |poll| runs? */
+D9__EMIT_PLAIN bool d9__plain_is_same(const struct d9__thread *thread, const struct d9__cached_task *cached,
+			    const struct d9__task *task, const struct d9_poll *poll)
+{
+	return d9__task_is(task, cached->emit.id) &&
+	       atomic_load_explicit(&task->spawned, memory_order_relaxed) == thread->epoch &&
+	       (atomic_load_explicit(&task->identity, memory_order_relaxed) == poll->task.identity ||
+		!poll->task.identity);
+}
+
+/* Nothing is to be told of its wake, or it is in the trace already. */
+D9__EMIT_PLAIN bool d9__plain_is_wake_told(struct d9__task *task, const struct d9_poll *poll)
+{
+	if (atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE)
+		return false;
+	return atomic_load_explicit(&task->woken, memory_order_relaxed) ||
+	       (!poll->ready_ns && !poll->reason);
+}
+
+/* Was |cached| polled as |poll| will be, and is its loop this thread's? */
+D9__EMIT_PLAIN bool d9__plain_is_of(const struct d9__thread *thread, const struct d9__cached_task *cached,
+			  const struct d9_poll *poll)
+{
+	const struct d9_loop *loop = poll->loop;
+
+	return __builtin_expect(cached && cached->loop == loop &&
+					cached->callsite == poll->task.callsite &&
+					atomic_load_explicit(&loop->owner, memory_order_relaxed) == thread,
+				1);
+}
+
+/* False: nothing happened. */
+D9__EMIT_PLAIN bool d9__plain_begin_at(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
+			     uint64_t ns)
+{
+	const struct d9__cached_task *cached = d9__task_cache_get(&thread->cache, poll->task.key);
+	struct d9__task *task;
+	uint64_t published;
+
+	if (!d9__plain_is_of(thread, cached, poll))
+		return false;
+	task = cached->task;
+	if (__builtin_expect(!d9__plain_is_same(thread, cached, task, poll) || !d9__plain_is_wake_told(task, poll), 0))
+		return false;
+	published = d9__emit_plain_enter(slot, ns);
+	if (__builtin_expect(!published, 0))
+		return false;
+	/* Not earlier: a signal handler may have changed chunks. */
+	if (__builtin_expect(cached->stamp != slot->stamp, 0)) {
+		d9__emit_plain_cancel(slot);
+		return false;
+	}
+	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
+	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
+	d9__emit_plain_poll_start(slot, published, ns, thread->head, poll->depth, &cached->emit);
+	d9__plain_push(thread, poll, ns, cached);
+	return true;
+}
+
+/* May |poll| be plain? */
+D9__EMIT_PLAIN bool d9__plain_is_usual(const struct d9__thread *thread, const struct d9__slot *slot,
+			     const struct d9_poll *poll, uint32_t gate)
+{
+	return __builtin_expect(d9__thread_exists(thread) && d9__slot_is_real(slot) &&
+					!thread->odd && thread->gate == gate && poll->loop,
+				1);
+}
+
+/* When it begins.  False: nothing happened. */
+D9__EMIT_PLAIN bool d9__plain_stamp(const struct d9__thread *thread, struct d9__slot *slot,
+			  const struct d9_poll *poll, uint64_t *ns)
+{
+	*ns = slot->last_ns;
+	return d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) ||
+	       __builtin_expect(d9__slot_try_now(slot, ns), 1);
 }

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "loop/accept_queues.h"
+#include "loop/again.h"
 #include "loop/announce.h"
 #include "loop/callsites.h"
 #include "loop/fast_polls.h"
 #include "loop/loops.h"
-#include "loop/once.h"
 #include "loop/plain.h"
 #include "loop/samples.h"
 #include "loop/wakes.h"
+#include "loop/wire.h"
 #include "loop/workers.h"
 #include "record/flush.h"
 #include "record/pace.h"
@@ -34,66 +35,6 @@ uint64_t d9__polls_abandoned(void)
 	return atomic_load_explicit(&abandoned, memory_order_relaxed);
 }
 
-/* ---- the wire's state ---- */
-
-void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
-{
-	if (!(thread->odd & D9__ODD_OPEN))
-		return;
-	d9__emit_poll_end(slot, thread->late_end_ns ? thread->late_end_ns : ns, thread->worker);
-	thread->odd &= (uint8_t)~D9__ODD_OPEN;
-	thread->late_end_ns = 0;
-}
-
-static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-		      const struct d9__frame_running *frame)
-{
-	d9__emit_poll_start(slot, ns, thread->worker, frame->depth, frame->task, frame->loc);
-	thread->odd |= D9__ODD_OPEN;
-}
-
-/* The self wake keeps readers from measuring the piece from an old wake. */
-static void write_resumption(struct d9__thread *thread, struct d9__slot *slot)
-{
-	const struct d9__frame_running *top = &thread->frames[thread->n_frames - 1];
-	uint64_t ns = thread->resume_ns;
-
-	thread->resume_ns = 0;
-	if (d9__gate_open(D9__GATE_WAKE))
-		d9__emit_wake(slot, ns, top->task, top->task, thread->worker, D9_WAKE_RESUMPTION);
-	open_poll(thread, slot, ns, top);
-}
-
-void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot)
-{
-	if (thread->resume_ns && thread->n_frames && !(thread->odd & D9__ODD_STOPPED))
-		write_resumption(thread, slot);
-}
-
-static void write_park(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
-{
-	d9__emit_park(slot, ns, thread->worker, 0, d9__cpu_time_park(&thread->cpu, ns),
-		      thread->tid);
-	thread->odd |= D9__ODD_STOPPED;
-	thread->parked = true;
-	thread->park_ns = ns;
-	thread->spins = 0;
-}
-
-static void write_unpark(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
-{
-	uint64_t wait_ns, cpu_ns = d9__cpu_time_unpark(&thread->cpu, ns, &wait_ns);
-
-	d9__emit_unpark(slot, ns, thread->worker, thread->n_held, cpu_ns, wait_ns, thread->tid);
-	if (__builtin_expect(ns - thread->park_ns > D9__PACE_SILENCE_NS, 0))
-		d9__flush_rouse();
-	thread->odd &= (uint8_t)~D9__ODD_STOPPED;
-	thread->parked = false;
-	thread->round_ns = ns;
-	if (!thread->park_ns)
-		thread->park_ns = ns;
-}
-
 /*
  * Recording was off: the trace's last word on this worker is old.  What it did meanwhile is not
  * known and must not look busy.
@@ -107,8 +48,8 @@ static void write_gap(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 	/* The poll in which recording was switched off ended after it. */
 	if (thread->late_end_ns > last_ns)
 		last_ns = thread->late_end_ns;
-	d9__polls_close(thread, slot, last_ns);
-	write_park(thread, slot, last_ns);
+	d9__wire_close(thread, slot, last_ns);
+	d9__wire_park(thread, slot, last_ns);
 }
 
 static void set_gate(struct d9__thread *thread, uint32_t gate)
@@ -169,38 +110,13 @@ bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 		return false;
 	}
 	if (thread->odd & D9__ODD_OPEN) {
-		d9__polls_close(thread, slot, ns);
+		d9__wire_close(thread, slot, ns);
 		if (thread->n_frames)
 			examine_piece(thread, slot, ns);
 	}
 	if (thread->odd & D9__ODD_STOPPED)
-		write_unpark(thread, slot, ns);
+		d9__wire_unpark(thread, slot, ns);
 	return true;
-}
-
-/* What still runs, and may be written another piece of, has not ended: that is told when it returns. */
-static __attribute__((noinline)) bool ends_later(struct d9__thread *thread, uint64_t task)
-{
-	for (uint32_t i = 0; i < thread->n_frames; i++) {
-		if (thread->frames[i].task != task)
-			continue;
-		thread->frames[i].once = true;
-		thread->frames[i].ended = D9__ENDED_IN(thread->epoch);
-		return true;
-	}
-	return false;
-}
-
-void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_ended *ended)
-{
-	struct d9__thread *thread = d9__self.thread;
-
-	for (unsigned i = 0; i < ended->n; i++) {
-		if (d9__thread_exists(thread) && thread->n_frames && ends_later(thread, ended->ids[i]))
-			continue;
-		if (d9__gate_open(D9__GATE_TASK))
-			d9__emit_task_terminate(slot, ns, ended->ids[i]);
-	}
 }
 
 /* ---- frames and runs ---- */
@@ -227,23 +143,23 @@ static void end_task(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 			d9__emit_task_terminate(slot, ns, frame->task);
 		return;
 	}
-	if (d9__solo_end(thread, slot, ns, frame->task))
+	if (d9__wire_solo_ended(thread, slot, ns, frame->task))
 		return;
 	d9__tasks_remove(frame->library, frame->key, frame->task, thread->epoch, &ended);
 	if (slot)
-		d9__polls_write_ended(slot, ns, &ended);
+		d9__wire_ended(slot, ns, &ended);
 }
 
 static void abandon_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	struct d9__frame_running frame = thread->frames[thread->n_frames - 1];
 
-	d9__polls_close(thread, slot, ns);
+	d9__wire_close(thread, slot, ns);
 	pop_frame(thread);
 	if (frame.once)
 		end_task(thread, slot, ns, &frame);
 	else
-		d9__solo_end(thread, slot, ns, frame.task);
+		d9__wire_solo_ended(thread, slot, ns, frame.task);
 	thread->resume_ns = 0;
 	atomic_fetch_add_explicit(&abandoned, 1, memory_order_relaxed);
 }
@@ -399,9 +315,9 @@ static void continue_outer(struct d9__thread *thread, uintptr_t address, uint32_
 	if (!thread->n_frames || thread->odd & (D9__ODD_OPEN | D9__ODD_NO_WORKER))
 		return;
 	if (thread->odd & D9__ODD_STOPPED)
-		write_unpark(thread, slot, ns);
+		d9__wire_unpark(thread, slot, ns);
 	thread->resume_ns = ns;
-	write_resumption(thread, slot);
+	d9__wire_resume(thread, slot);
 }
 
 void d9_loop_leave(struct d9_loop_run *run)
@@ -439,7 +355,7 @@ static void park_at(struct d9__thread *thread, struct d9__slot *slot, uint64_t n
 	thread->resume_ns = 0;
 	if (!d9__polls_settle(thread, slot, ns))
 		return;
-	write_park(thread, slot, ns);
+	d9__wire_park(thread, slot, ns);
 }
 
 /* No loop waits for long while a task is ready: early wakes that nobody took are void. */
@@ -497,7 +413,7 @@ void d9_loop_unpark(struct d9_loop *loop)
 		ns = d9__slot_now(slot);
 		if (__builtin_expect(thread->gate != d9__gate_word(), 0))
 			set_gate(thread, d9__gate_word());
-		write_unpark(thread, slot, ns);
+		d9__wire_unpark(thread, slot, ns);
 		hold_resumption(thread, ns);
 		if (__builtin_expect(thread->gate & D9__GATE_LISTEN, 0))
 			d9__accept_queues_ask(loop, thread->worker, slot, ns);
@@ -532,7 +448,7 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 	park_at(thread, slot, since_ns < ns ? since_ns : ns);
 	if (!thread->parked)
 		return;
-	write_unpark(thread, slot, ns);
+	d9__wire_unpark(thread, slot, ns);
 	hold_resumption(thread, ns);
 }
 
@@ -571,7 +487,7 @@ bool d9__polls_task_tell(struct d9_loop *loop, struct d9__task *task)
 		return true;
 	if (!(slot = d9__slot_self()))
 		return false;
-	d9__polls_resume(thread, slot);
+	d9__wire_resume(thread, slot);
 	write_spawn(thread, slot, gate, task, callsite, d9__slot_now(slot));
 	return is_spawned(thread, task);
 }
@@ -616,7 +532,7 @@ static struct d9__task *obtain_task(struct d9__thread *thread, struct d9__slot *
 			memory_order_relaxed);
 	if (poll->task.fd >= 0 && d9__gate_word() & D9__GATE_LISTEN)
 		d9__accept_queues_watch(poll->loop, poll->task.fd);
-	d9__polls_write_ended(slot, ns, &ended);
+	d9__wire_ended(slot, ns, &ended);
 	errno = saved;
 	return task;
 }
@@ -670,7 +586,7 @@ static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
 	d9__emit_poll_start(slot, ns, thread->worker, depth, id, loc);
 }
 
-void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
+void d9__polls_begin(struct d9_poll *poll, uint32_t gate)
 {
 	struct d9__thread *thread;
 	struct d9__slot *slot;
@@ -688,7 +604,7 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 	if (thread->odd && !make_ready(thread, slot, poll, ns))
 		return;
 	/* The stamp or a new chunk alone may have kept it from the short way. */
-	if (!thread->odd && d9__poll_begin_again(thread, slot, poll, ns))
+	if (!thread->odd && d9__again_begin(thread, slot, poll, ns))
 		return;
 	become_owner(thread, poll->loop);
 	library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
@@ -701,12 +617,12 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
 	start_poll(thread, slot, poll, library, ns, task);
 	if (poll->task.callsite)
-		d9__poll_know(thread, slot, poll, library, task);
+		d9__again_know(thread, slot, poll, library, task);
 }
 
 void d9__poll_begin_other(struct d9_poll *poll)
 {
-	d9__poll_begin_slow(poll, open_gate());
+	d9__polls_begin(poll, open_gate());
 }
 
 /* Pop what lies above the frame of |poll|.  False: it has none. */
@@ -748,9 +664,9 @@ static void end_unrecorded(struct d9__thread *thread, const struct d9_poll *poll
 static void end_piece(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	if (thread->resume_ns && thread->resume_ns != ns)
-		d9__polls_resume(thread, slot);
+		d9__wire_resume(thread, slot);
 	thread->resume_ns = 0;
-	d9__polls_close(thread, slot, ns);
+	d9__wire_close(thread, slot, ns);
 }
 
 /* All but the usual: nested, split, left over, once, or switched off and on meanwhile. */
@@ -775,7 +691,7 @@ static __attribute__((noinline)) void end_slow(struct d9__thread *thread, struct
 	hold_resumption(thread, ns);
 }
 
-void d9__poll_end_slow(struct d9_poll *poll)
+void d9__polls_end(struct d9_poll *poll)
 {
 	uint32_t gate = d9__gate_word();
 	struct d9__thread *thread;
@@ -798,13 +714,6 @@ void d9__poll_end_slow(struct d9_poll *poll)
 	d9__poll_pop_plain(thread, poll, ns);
 }
 
-uint64_t d9_poll_task(void)
-{
-	struct d9__thread *thread = d9__thread_peek();
-
-	return thread ? d9__thread_task(thread) : 0;
-}
-
 void d9__polls_thread_exit(void)
 {
 	struct d9__thread *thread = d9__thread_peek();
@@ -818,8 +727,8 @@ void d9__polls_thread_exit(void)
 		uint64_t last_ns = slot->last_ns;
 		uint64_t ns = d9__gate_open(D9__GATE_LOOP) ? d9__slot_now(slot) : last_ns;
 
-		d9__polls_close(thread, slot, ns);
-		write_park(thread, slot, ns);
+		d9__wire_close(thread, slot, ns);
+		d9__wire_park(thread, slot, ns);
 	}
 	d9__thread_free(thread);
 }

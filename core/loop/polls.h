@@ -24,11 +24,9 @@
  */
 bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns);
 
-/* End the open poll, if there is one. */
-void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns);
-
-/* Write the second piece that is due, if one is: before a record about the running task. */
-void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot);
+/* Begin and end |poll| in whatever way it takes.  |gate| is the gate's word, open or not. */
+void d9__polls_begin(struct d9_poll *poll, uint32_t gate);
+void d9__polls_end(struct d9_poll *poll);
 
 /*
  * |task| was registered with |loop|.  Where many are, its spawn is written now: what heaps up are
@@ -38,9 +36,6 @@ void d9__polls_task_armed(struct d9_loop *loop, struct d9__task *task);
 
 /* Write |task| into the trace if it is not there.  False: this thread does not run |loop|, or nothing is recorded. */
 bool d9__polls_task_tell(struct d9_loop *loop, struct d9__task *task);
-
-/* Write TaskTerminate for each. */
-void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_ended *ended);
 
 /*
  * The task of |key|, by the thread's cache.  NULL: unknown.  |thread| may be NULL.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks that stay ready behind their poll: idle sources. */
 #include "config.h"
 
+#include "loop/ready.h"
+
 #include "loop/loops.h"
-#include "loop/plain.h"
-#include "loop/polls.h"
+#include "loop/thread_state.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 
@@ -18,7 +18,7 @@ static uint64_t latest_end(const struct d9__thread *thread)
 		       : 0;
 }
 
-void d9__wake_again(struct d9_loop *loop, uint64_t key)
+void d9__ready_again(struct d9_loop *loop, uint64_t key)
 {
 	struct d9__thread *thread = d9__thread_peek();
 	const struct d9__cached_task *cached;

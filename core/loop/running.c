@@ -4,11 +4,9 @@
 #include "loop/running.h"
 
 #include "loop/callsites.h"
-#include "loop/samples.h"
 #include "loop/span_stack.h"
 #include "loop/thread_state.h"
 #include "loop/workers.h"
-#include "record/levels.h"
 #include "record/open_calls.h"
 #include "record/triggers.h"
 #include "ring/names.h"
@@ -133,5 +131,4 @@ void d9__running_start(void)
 {
 	d9__open_calls_provide(describe);
 	d9__triggers_provide(d9__workers_name, d9__callsites_callback);
-	d9__levels_provide(d9__samples_queue_of, d9__workers_name);
 }

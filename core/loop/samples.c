@@ -18,6 +18,7 @@
 #include "loop/thread_state.h"
 #include "loop/waits.h"
 #include "loop/workers.h"
+#include "record/levels.h"
 #include "record/source.h"
 #include "ring/emit_inl.h"
 #include "ring/names.h"
@@ -181,6 +182,7 @@ static void add_source(void)
 	d9__metadata_on_seal(d9__workers_settle);
 	d9__announce_start();
 	d9__running_start();
+	d9__levels_provide(d9__samples_queue_of, d9__workers_name);
 	d9__sampler_start();
 	d9__alloc_start();
 	d9__waits_start();

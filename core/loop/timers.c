@@ -8,9 +8,9 @@
 
 #include "format/schema.h"
 #include "loop/loops.h"
-#include "loop/polls.h"
 #include "loop/thread_state.h"
 #include "loop/wakes.h"
+#include "loop/wire.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 
@@ -50,7 +50,7 @@ void d9_timer_stale(struct d9_loop *loop, uint64_t key, uint64_t timeout_ns, uin
 	type = stale_timer_type();
 	if (!task || type < 0)
 		return;
-	d9__polls_resume(thread, slot);
+	d9__wire_resume(thread, slot);
 	p = d9__emit_begin(slot, (uint32_t)type, d9__slot_now(slot), 4 * D9__VARINT_MAX);
 	if (!p)
 		return;

@@ -10,6 +10,7 @@
 #include "loop/fast_polls.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
+#include "loop/wire.h"
 #include "record/triggers.h"
 #include "ring/clock.h"
 #include "ring/emit_inl.h"
@@ -118,7 +119,7 @@ static void describe(struct d9__thread *thread, bool remote, enum d9_wake_reason
 		return;
 	}
 	wake->ns = 0;
-	wake->waker = in_backend || !thread ? 0 : d9_poll_task();
+	wake->waker = in_backend || !thread ? 0 : d9__thread_task(thread);
 	if (is_by_kernel(wake->reason))
 		wake->waker = 0;
 	wake->worker = worker_of(thread);
@@ -154,8 +155,8 @@ static bool write_now(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 		return true;
 	if (!wake->ns)
 		wake->ns = stamp(thread, slot, wake->reason);
-	if (thread && thread->resume_ns && wake->waker == d9_poll_task())
-		d9__polls_resume(thread, slot);
+	if (thread && thread->resume_ns && wake->waker == d9__thread_task(thread))
+		d9__wire_resume(thread, slot);
 	d9__emit_wake(slot, wake->ns, wake->waker, task, wake->worker, wake->reason);
 	return true;
 }
@@ -171,7 +172,7 @@ static struct d9__task *obtain(struct d9__slot *slot, struct d9_loop *loop, uint
 	d9__tasks_obtain(loop, key, NULL, epoch, &task, &ended);
 	*fills = ended.fills;
 	if (ended.n)
-		d9__polls_write_ended(slot, d9__slot_now(slot), &ended);
+		d9__wire_ended(slot, d9__slot_now(slot), &ended);
 	errno = saved;
 	return task;
 }
@@ -495,11 +496,18 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 
 /* ---- wakers and cells ---- */
 
+static uint64_t task_of(const struct d9__thread *thread)
+{
+	return thread ? d9__thread_task(thread) : 0;
+}
+
 void d9_waker_self(struct d9_waker *waker)
 {
-	waker->task_id = d9_poll_task();
+	struct d9__thread *thread = d9__thread_peek();
+
+	waker->task_id = task_of(thread);
 	waker->ns = d9__clock_mono_ns();
-	waker->worker = worker_of(d9__thread_peek());
+	waker->worker = worker_of(thread);
 }
 
 int d9_wake_cell_fill(struct d9_wake_cell *cell, struct d9_loop *loop)
@@ -518,7 +526,7 @@ int d9_wake_cell_fill(struct d9_wake_cell *cell, struct d9_loop *loop)
 		word |= CELL_HANDED;
 	}
 	word |= (uint64_t)worker_of(thread) << 8;
-	__atomic_store_n(&cell->d9__opaque[1], d9_poll_task(), __ATOMIC_RELAXED);
+	__atomic_store_n(&cell->d9__opaque[1], task_of(thread), __ATOMIC_RELAXED);
 	__atomic_store_n(&cell->d9__opaque[2], d9__clock_mono_ns(), __ATOMIC_RELAXED);
 	/* release: pairs with the acquire in d9_wake_cell_take() */
 	__atomic_store_n(&cell->d9__opaque[0], word, __ATOMIC_RELEASE);

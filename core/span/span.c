@@ -14,8 +14,8 @@
 #include <dial9/span.h>
 
 #include "base/span_filter.h"
-#include "loop/polls.h"
 #include "loop/span_stack.h"
+#include "loop/wire.h"
 #include "record/arguments.h"
 #include "record/recorder.h"
 #include "ring/emit_inl.h"
@@ -197,7 +197,7 @@ static inline uint32_t worker_of(const struct d9__thread *thread)
 static inline uint64_t stamp(const struct here *here)
 {
 	if (here->thread && here->thread->resume_ns && d9__gate_open(D9__GATE_LOOP))
-		d9__polls_resume(here->thread, here->slot);
+		d9__wire_resume(here->thread, here->slot);
 	return d9__slot_now(here->slot);
 }
 

@@ -11,8 +11,8 @@
 #include "base/heap.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
-#include "loop/polls.h"
 #include "loop/span_stack.h"
+#include "loop/wire.h"
 #include "ring/gate.h"
 #include "span/span_events.h"
 
@@ -68,7 +68,7 @@ void d9_loop_span_enter(struct d9_loop_span *span, const struct d9_callsite *cal
 	if (!slot)
 		return;
 	entered = entered_of(slot);
-	d9__polls_resume(thread, slot);
+	d9__wire_resume(thread, slot);
 	ns = d9__slot_now(slot);
 	state.type = type_of(thread->frames[thread->n_frames - 1].library % LIBRARIES);
 	state.id = d9__span_stack_new_id(entered);
@@ -121,6 +121,6 @@ void d9_loop_span_exit(struct d9_loop_span *span)
 	if (!state.type)
 		return;
 	state.parent = d9__span_stack_current(entered, thread);
-	d9__polls_resume(thread, slot);
+	d9__wire_resume(thread, slot);
 	write_end(thread, slot, &state, start_ns);
 }
