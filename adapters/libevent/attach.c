@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "config.h"
 
 #include <errno.h>
@@ -8,6 +7,8 @@
 #include "block/blocking.h"
 #include "libevent/attach.h"
 #include "libevent/bases.h"
+#include "libevent/capabilities.h"
+#include "libevent/dispatch.h"
 #include "libevent/fields.h"
 #include "libevent/logs.h"
 #include "libevent/pools.h"
@@ -31,7 +32,7 @@ static __attribute__((constructor)) void install(void)
 {
 	int saved = errno;
 
-	d9__libevent_bases_init();
+	d9__libevent_bases_init(d9__libevent_dispatch);
 	d9__pools_init();
 	if (!d9__libevent_is_static())
 		d9__got_install(&d9__libevent_table);
@@ -100,9 +101,9 @@ int d9_event_base_capabilities(char *out, size_t size)
 	return (int)d9__capabilities_text(&d9__libevent_capabilities, out, size);
 }
 
-/* ---- for hooks and for the preload library ---- */
+/* ---- constructors and destructors of bases ---- */
 
-void d9__libevent_constructed(struct event_base *base)
+static void constructed(struct event_base *base)
 {
 	int saved = errno;
 	unsigned i = atomic_fetch_add_explicit(&next_recent, 1, memory_order_relaxed);
@@ -113,7 +114,7 @@ void d9__libevent_constructed(struct event_base *base)
 	errno = saved;
 }
 
-void d9__libevent_freed(struct event_base *base)
+static void forget_freed(struct event_base *base)
 {
 	for (unsigned i = 0; i < RECENT_BASES; i++) {
 		struct event_base *expected = base;
@@ -122,6 +123,106 @@ void d9__libevent_freed(struct event_base *base)
 							memory_order_relaxed);
 	}
 }
+
+/* The outermost constructor on this thread attaches what it returns, if all are to be recorded. */
+struct construction {
+	struct d9__libevent_scope scope;
+	uint8_t outer_making;
+	bool nested;
+};
+
+static void construction_begin(struct construction *construction, void *caller)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	d9__libevent_scope_enter(&construction->scope, caller);
+	construction->outer_making = d9__libevent_make(D9__MAKING_BASE);
+	construction->nested = thread->constructing;
+	thread->constructing = true;
+}
+
+static struct event_base *construction_end(struct construction *construction,
+					   struct event_base *base)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	thread->constructing = construction->nested;
+	if (base && !construction->nested && !thread->calibrating)
+		constructed(base);
+	d9__libevent_made(&construction->outer_making);
+	d9__libevent_scope_leave(&construction->scope);
+	return base;
+}
+
+struct event_base *d9__libevent_base_new(void *caller)
+{
+	struct construction construction;
+
+	construction_begin(&construction, caller);
+	return construction_end(&construction, d9__real.event_base_new());
+}
+
+struct event_base *d9__libevent_base_new_config(const struct event_config *config, void *caller)
+{
+	struct construction construction;
+
+	construction_begin(&construction, caller);
+	return construction_end(&construction, d9__real.event_base_new_with_config(config));
+}
+
+struct event_base *d9__libevent_init(void *caller)
+{
+	struct construction construction;
+
+	construction_begin(&construction, caller);
+	return construction_end(&construction, d9__real.event_init());
+}
+
+struct event_base *d9__hook_event_base_new(void)
+{
+	return d9__libevent_base_new(__builtin_return_address(0));
+}
+
+struct event_base *d9__hook_event_base_new_with_config(const struct event_config *config)
+{
+	return d9__libevent_base_new_config(config, __builtin_return_address(0));
+}
+
+struct event_base *d9__hook_event_init(void)
+{
+	return d9__libevent_init(__builtin_return_address(0));
+}
+
+/* Finalizers that the destructor runs itself are no polls: no base is current meanwhile. */
+static void free_base(struct event_base *base, void (*real)(struct event_base *))
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	struct d9__libevent_context saved = thread->now;
+	struct d9_loop *loop = NULL;
+
+	if (base) {
+		forget_freed(base);
+		loop = d9__libevent_base_unwrap(base);
+	}
+	if (saved.base && saved.base->base == NULL)
+		saved = (struct d9__libevent_context) { 0 };
+	thread->now = (struct d9__libevent_context) { .frame = saved.frame };
+	real(base);
+	thread->now = saved;
+	d9_loop_unregister(loop);
+}
+
+void d9__hook_event_base_free(struct event_base *base)
+{
+	free_base(base, d9__real.event_base_free);
+}
+
+void d9__hook_event_base_free_nofinalize(struct event_base *base)
+{
+	free_base(base, d9__real.event_base_free_nofinalize);
+}
+
+/* ---- for the preload library ---- */
 
 void d9__libevent_record_all(void)
 {

@@ -5,22 +5,21 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "libevent/attach.h"
 #include "libevent/bases.h"
-#include "libevent/fields.h"
+#include "libevent/capabilities.h"
 #include "libevent/thread.h"
 #include "loop/adapter.h"
 
 struct d9__libevent_base d9__libevent_bases[D9__LIBEVENT_BASES_MAX];
-_Atomic(unsigned) d9__libevent_unwrapped;
+_Atomic(unsigned) d9__libevent_unwrapped, d9__libevent_bases_used;
 
 /* Protects the records, which of them are in use, and the first word of attached bases. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(unsigned) n_used; /* records that were ever in use; read without the lock too */
 /* A running loop may still hold the address of a record: the longest retired is taken first. */
 static struct d9__libevent_base *first_retired, *last_retired;
 
 static struct d9__module_range own;
+static d9__libevent_dispatch_fn dispatch; /* ours */
 
 static void lock_bases(void)
 {
@@ -32,9 +31,10 @@ static void unlock_bases(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void d9__libevent_bases_init(void)
+void d9__libevent_bases_init(d9__libevent_dispatch_fn ours)
 {
-	d9__module_range_of((void *)d9__libevent_dispatch, &own);
+	dispatch = ours;
+	d9__module_range_of((void *)ours, &own);
 	pthread_atfork(lock_bases, unlock_bases, unlock_bases);
 }
 
@@ -55,18 +55,6 @@ static void set_table(struct event_base *base, const struct d9__libevent_ops *ta
 {
 	/* release: a loop that reads the word sees the whole table */
 	__atomic_store_n((const struct d9__libevent_ops **)(void *)base, table, __ATOMIC_RELEASE);
-}
-
-uint64_t d9__libevent_zero_dispatches(void)
-{
-	unsigned n = atomic_load_explicit(&n_used, memory_order_relaxed);
-	uint64_t sum = 0;
-
-	/* A record that is used again counts on. */
-	for (unsigned i = 0; i < n; i++)
-		sum += atomic_load_explicit(&d9__libevent_bases[i].zero_dispatches,
-					    memory_order_relaxed);
-	return sum;
 }
 
 /* A static libevent lies in the image that we lie in. */
@@ -93,13 +81,13 @@ static void wrap_locked(struct d9__libevent_base *record)
 
 	record->original = table;
 	record->ops = *table;
-	record->ops.dispatch = d9__libevent_dispatch;
+	record->ops.dispatch = dispatch;
 	set_table(record->base, &record->ops);
 }
 
 static struct d9__libevent_base *find_locked(const struct event_base *base)
 {
-	for (unsigned i = 0; i < n_used; i++) {
+	for (unsigned i = 0; i < d9__libevent_bases_used; i++) {
 		if (d9__libevent_bases[i].base == base)
 			return &d9__libevent_bases[i];
 	}
@@ -110,8 +98,8 @@ static struct d9__libevent_base *take_record_locked(void)
 {
 	struct d9__libevent_base *record;
 
-	if (n_used < D9__LIBEVENT_BASES_MAX)
-		return &d9__libevent_bases[n_used++];
+	if (d9__libevent_bases_used < D9__LIBEVENT_BASES_MAX)
+		return &d9__libevent_bases[d9__libevent_bases_used++];
 	record = first_retired;
 	if (record)
 		first_retired = record->next_retired;

@@ -14,6 +14,8 @@
 
 #define D9__LIBEVENT_BASES_MAX 1024
 
+typedef int (*d9__libevent_dispatch_fn)(struct event_base *base, struct timeval *timeout);
+
 /*
  * The one layout fact taken from compile time: the first word of a base points at this table, the
  * same in 2.0.22, 2.1.8, 2.1.12 and 2.2.1.  Guarded at every attach.
@@ -23,7 +25,7 @@ struct d9__libevent_ops {
 	void *init;
 	void *add;
 	void *del;
-	int (*dispatch)(struct event_base *base, struct timeval *timeout);
+	d9__libevent_dispatch_fn dispatch;
 	void *dealloc;
 	int need_reinit;
 	int features;
@@ -49,6 +51,9 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct d9__libevent_ops) == 64,
 	       "libevent's struct eventop");
 
 extern struct d9__libevent_base d9__libevent_bases[D9__LIBEVENT_BASES_MAX];
+
+/* Records that were ever in use, from the first on; read without the lock too. */
+extern _Atomic(unsigned) d9__libevent_bases_used;
 
 /* Bases attached without a table of ours: found by address only. */
 extern _Atomic(unsigned) d9__libevent_unwrapped;
@@ -92,18 +97,8 @@ int d9__libevent_base_wrap(struct event_base *base, const char *name, bool const
 /* Put libevent's own table back and forget |base|, before it is freed.  The loop, or NULL. */
 struct d9_loop *d9__libevent_base_unwrap(struct event_base *base);
 
-/* A hooked constructor returned |base|. */
-void d9__libevent_constructed(struct event_base *base);
-
-/* The program is about to free |base|. */
-void d9__libevent_freed(struct event_base *base);
-
-/* Our dispatch function, and the range of our own code. */
-int d9__libevent_dispatch(struct event_base *base, struct timeval *timeout);
+/* True if |address| is code of ours. */
 bool d9__libevent_is_ours(const void *address);
 
-/* Backend runs without a wait, of all bases so far: what the trace has no record of. */
-uint64_t d9__libevent_zero_dispatches(void);
-
-/* In the constructor. */
-void d9__libevent_bases_init(void);
+/* In the constructor.  |ours| is the dispatch function that attached bases get. */
+void d9__libevent_bases_init(d9__libevent_dispatch_fn ours);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: entered, about to wait, has waited, left. */
-
 #include "config.h"
 
-#include "libevent/attach.h"
+#include "libevent/dispatch.h"
+
 #include "libevent/bases.h"
-#include "libevent/fields.h"
 #include "libevent/thread.h"
 
 /* One run of event_base_loop() on this thread's stack. */
@@ -121,106 +119,6 @@ int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout
 	thread->now.state = D9__STATE_LOOP;
 	thread->now.batch_starts = true;
 	return result;
-}
-
-/* ---- constructors and destructors of bases ---- */
-
-/* The outermost constructor on this thread attaches what it returns, if all are to be recorded. */
-struct construction {
-	struct d9__libevent_scope scope;
-	uint8_t outer_making;
-	bool nested;
-};
-
-static void construction_begin(struct construction *construction, void *caller)
-{
-	struct d9__libevent_thread *thread = d9__libevent_thread();
-
-	d9__libevent_scope_enter(&construction->scope, caller);
-	construction->outer_making = d9__libevent_make(D9__MAKING_BASE);
-	construction->nested = thread->constructing;
-	thread->constructing = true;
-}
-
-static struct event_base *construction_end(struct construction *construction,
-					   struct event_base *base)
-{
-	struct d9__libevent_thread *thread = d9__libevent_thread();
-
-	thread->constructing = construction->nested;
-	if (base && !construction->nested && !thread->calibrating)
-		d9__libevent_constructed(base);
-	d9__libevent_made(&construction->outer_making);
-	d9__libevent_scope_leave(&construction->scope);
-	return base;
-}
-
-struct event_base *d9__libevent_base_new(void *caller)
-{
-	struct construction construction;
-
-	construction_begin(&construction, caller);
-	return construction_end(&construction, d9__real.event_base_new());
-}
-
-struct event_base *d9__libevent_base_new_config(const struct event_config *config, void *caller)
-{
-	struct construction construction;
-
-	construction_begin(&construction, caller);
-	return construction_end(&construction, d9__real.event_base_new_with_config(config));
-}
-
-struct event_base *d9__libevent_init(void *caller)
-{
-	struct construction construction;
-
-	construction_begin(&construction, caller);
-	return construction_end(&construction, d9__real.event_init());
-}
-
-struct event_base *d9__hook_event_base_new(void)
-{
-	return d9__libevent_base_new(__builtin_return_address(0));
-}
-
-struct event_base *d9__hook_event_base_new_with_config(const struct event_config *config)
-{
-	return d9__libevent_base_new_config(config, __builtin_return_address(0));
-}
-
-struct event_base *d9__hook_event_init(void)
-{
-	return d9__libevent_init(__builtin_return_address(0));
-}
-
-/* Finalizers that the destructor runs itself are no polls: no base is current meanwhile. */
-static void free_base(struct event_base *base, void (*real)(struct event_base *))
-{
-	struct d9__libevent_thread *thread = d9__libevent_thread();
-	struct d9__libevent_context saved = thread->now;
-	struct d9_loop *loop = NULL;
-
-	if (base) {
-		d9__libevent_freed(base);
-		loop = d9__libevent_base_unwrap(base);
-	}
-	if (saved.base && saved.base->base == NULL)
-		saved = (struct d9__libevent_context) { 0 };
-	thread->now = (struct d9__libevent_context) { .frame = saved.frame };
-	real(base);
-	thread->now = saved;
-	d9_loop_unregister(loop);
-}
-
-void d9__hook_event_base_free(struct event_base *base)
-{
-	free_base(base, d9__real.event_base_free);
-}
-
-void d9__hook_event_base_free_nofinalize(struct event_base *base)
-{
-	free_base(base, d9__real.event_base_free_nofinalize);
 }
 
 /* With a changelist backend libevent has replaced the table: 0 polls without this. */

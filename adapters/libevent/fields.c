@@ -19,9 +19,8 @@
 #include <dial9/loop.h>
 
 #include "hook/probe.h"
-#include "libevent/bases.h"
+#include "libevent/capabilities.h"
 #include "libevent/fields.h"
-#include "libevent/pools.h"
 #include "libevent/thread.h"
 
 #define EVENT_BYTES	512 /* larger than any struct event */
@@ -33,7 +32,6 @@
 #define USEC_MASK 0xfffff
 
 struct d9__libevent_fields d9__libevent_fields;
-struct d9__capabilities d9__libevent_capabilities = D9__CAPABILITIES_INIT("libevent");
 
 /* Protects the calibration; never taken under a lock of libevent. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -211,46 +209,7 @@ uint64_t d9__libevent_due_ns(const void *event, uint64_t now_ns)
 	return due_ns && due_ns <= now_ns && now_ns - due_ns <= MAX_LATENESS_NS ? due_ns : 0;
 }
 
-/* ---- what that means for the trace ---- */
-
-static void say(const char *key, bool works, const char *yes, const char *no, const char *reason)
-{
-	d9__capability_set(&d9__libevent_capabilities, key, works ? yes : no);
-	if (!works)
-		d9__capability_degrade(&d9__libevent_capabilities, reason);
-}
-
-static void describe(const struct event_base *base)
-{
-	struct d9__capabilities *caps = &d9__libevent_capabilities;
-
-	d9__capabilities_set_version(caps, d9__real.event_get_version());
-	d9_library_describe("libevent", "method", d9__real.event_base_get_method(base));
-	if (d9__libevent_is_static())
-		d9__capability_set(caps, "mode", "static");
-	d9__capability_set(caps, "spawn", "on");
-	d9__capability_set(caps, "task_end", "partial");
-	/* Of events in the program's own structures nothing is told before they run. */
-	d9__capability_set(caps, "armed_end", "full");
-	d9__capability_set(caps, "park", "on");
-	d9__capability_set(caps, "depth", d9__real.event_base_get_num_events ? "on" : "derived");
-	/* A static one's calls inside one object are bound there, whatever the others do. */
-	say("poll", assign_seen && !d9__libevent_is_static(), "full", "partial", "libevent's own callbacks are bound inside it");
-	say("task", d9__libevent_fields.current_event, "event", "slot",
-	    "no unique offset of the running event");
-	say("lateness", d9__libevent_fields.deadline, "on", "off",
-	    "no unique offset of a timer's deadline");
-	say("wake", activation_seen, "full", "public",
-	    "libevent's activation functions are out of reach");
-	/* Activations name events, polls their stubs then: only deferred callbacks have wakes. */
-	if (!d9__libevent_fields.current_event)
-		d9__capability_set(caps, "wake", "partial");
-	d9__capability_count(caps, "stubs_full", &d9__stubs_full);
-	d9__capability_count(caps, "slots_refused", &d9__libevent_table.counts.refused);
-	d9__capability_count(caps, "slots_foreign", &d9__libevent_table.counts.foreign);
-	d9__capability_sum(caps, "zero_dispatches", d9__libevent_zero_dispatches);
-	d9__capabilities_follow(caps);
-}
+/* ---- all of it ---- */
 
 /*
  * With EVENT_SHOW_METHOD set libevent announces each new base on stderr.  The scratch base is not the
@@ -326,28 +285,10 @@ void d9__libevent_calibrate(struct event_base *base)
 		thread->calibrating = false;
 		atomic_store_explicit(&d9__libevent_fields.wake_by_public_calls, !activation_seen,
 				      memory_order_relaxed);
-		describe(base);
+		d9__libevent_describe(base, assign_seen, activation_seen);
 		atomic_store_explicit(&d9__libevent_fields.calibrated, true, memory_order_relaxed);
 		done = true;
 	}
 	pthread_mutex_unlock(&lock);
 	errno = saved;
-}
-
-void d9__libevent_refuse(int err, bool record)
-{
-	if (d9__real.event_get_version)
-		d9__capabilities_set_version(&d9__libevent_capabilities, d9__real.event_get_version());
-	d9__capability_refuse(&d9__libevent_capabilities, err,
-			      "functions that everything needs are missing in it", record);
-}
-
-void d9__libevent_degrade_park(void)
-{
-	say("park", false, NULL, "off", "the backend's table is laid out like none we know");
-}
-
-void d9__libevent_degrade_poll(const char *reason)
-{
-	say("poll", false, NULL, "partial", reason);
 }

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hook/capabilities.h"
 #include "libevent/real.h"
 
 struct d9__libevent_fields {
@@ -25,7 +24,6 @@ struct d9__libevent_fields {
 
 /* Constant once d9__libevent_calibrate() has returned. */
 extern struct d9__libevent_fields d9__libevent_fields;
-extern struct d9__capabilities d9__libevent_capabilities;
 
 /*
  * Find the fields, once per process; |base| tells version and method.  Never before the program
@@ -47,18 +45,6 @@ void d9__libevent_probe_activation(void);
 
 /* The program brings its own allocator: the size of a base cannot be asked for. */
 void d9__libevent_note_allocator(void);
-
-/*
- * Nothing is recorded, for the reason that |err| stands for.  |record|: the trace has to say so, as
- * nobody looks at what attach returns.
- */
-void d9__libevent_refuse(int err, bool record);
-
-/* A base could not be wrapped: its waits are not seen. */
-void d9__libevent_degrade_park(void);
-
-/* Some callbacks run unrecorded.  |reason| is a literal.  Any lock may be held. */
-void d9__libevent_degrade_poll(const char *reason);
 
 /* The event whose callback runs on |base|, or NULL.  On the thread that runs it. */
 static inline void *d9__libevent_current_event(const struct event_base *base)

@@ -7,6 +7,7 @@
 
 #include "hook/stubs.h"
 #include "libevent/bases.h"
+#include "libevent/capabilities.h"
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
