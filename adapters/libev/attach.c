@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "config.h"
 
 #include <dlfcn.h>
@@ -8,9 +7,9 @@
 
 #include "block/blocking.h"
 #include "libev/attach.h"
+#include "libev/capabilities.h"
 #include "libev/layout.h"
 #include "libev/logs.h"
-#include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/runs.h"
 #include "libev/static.h"
@@ -189,9 +188,9 @@ int d9_ev_loop_capabilities(char *out, size_t size)
 	return (int)d9__capabilities_text(&d9__libev_capabilities, out, size);
 }
 
-/* ---- for hooks and for the preload library ---- */
+/* ---- made and destroyed ---- */
 
-void d9__libev_made(struct ev_loop *loop)
+static void made_by_hook(struct ev_loop *loop)
 {
 	int saved = errno;
 
@@ -205,7 +204,7 @@ void d9__libev_made(struct ev_loop *loop)
 	errno = saved;
 }
 
-void d9__libev_destroyed(struct ev_loop *loop)
+static void forget_destroyed(struct ev_loop *loop)
 {
 	for (unsigned i = 0; i < RECENT_LOOPS; i++) {
 		struct ev_loop *expected = loop;
@@ -214,6 +213,54 @@ void d9__libev_destroyed(struct ev_loop *loop)
 							memory_order_relaxed);
 	}
 }
+
+struct ev_loop *d9__libev_default_loop(unsigned flags)
+{
+	struct ev_loop *loop = d9__libev.ev_default_loop(flags);
+
+	if (loop && !d9__libev_thread()->calibrating)
+		made_by_hook(loop);
+	return loop;
+}
+
+struct ev_loop *d9__libev_loop_new(unsigned flags)
+{
+	struct ev_loop *loop = d9__libev.ev_loop_new(flags);
+
+	if (loop && !d9__libev_thread()->calibrating)
+		made_by_hook(loop);
+	return loop;
+}
+
+struct ev_loop *d9__hook_ev_default_loop(unsigned flags)
+{
+	return d9__libev_default_loop(flags);
+}
+
+struct ev_loop *d9__hook_ev_loop_new(unsigned flags)
+{
+	return d9__libev_loop_new(flags);
+}
+
+/* Cleanup watchers still run. */
+void d9__hook_ev_loop_destroy(struct ev_loop *loop)
+{
+	struct d9__libev_thread *thread = d9__libev_thread();
+	struct d9__libev_record *record =
+		!loop || thread->calibrating ? NULL : d9__libev_record_of(thread, loop);
+
+	forget_destroyed(loop);
+	if (record)
+		record->dying = true;
+	d9__libev.ev_loop_destroy(loop);
+	if (!record)
+		return;
+	if (thread->now.record == record)
+		thread->now.record = NULL;
+	d9__libev_record_retire(record);
+}
+
+/* ---- for the preload library ---- */
 
 void d9__libev_record_all(void)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the preload library and the tests need of the libev adapter; as libevent/attach.h. */
+/* What the preload library needs of the libev adapter; as libevent/attach.h. */
 
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include <dial9/libev.h>
 
@@ -29,9 +28,3 @@ D9_API bool d9__libev_owns(const void *address);
 /* The hooks of the constructors. */
 D9_API struct ev_loop *d9__libev_default_loop(unsigned flags);
 D9_API struct ev_loop *d9__libev_loop_new(unsigned flags);
-
-/*
- * Run |n| scripts from |seed| on under libev's drain and under ours.  How many differed; -1 if our
- * drain is not in use.  For tests.
- */
-D9_API int d9__libev_compare(uint64_t seed, unsigned n);

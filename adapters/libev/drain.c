@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs between libev and the program's callbacks: our drain, in the place of libev's. */
-
 #include "config.h"
+
+#include "libev/drain.h"
 
 #include <errno.h>
 #include <stdbool.h>
 
 #include <dial9/loop.h>
 
+#include "libev/capabilities.h"
 #include "libev/layout.h"
-#include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/static.h"
 #include "libev/thread.h"
+#include "libev/wakes.h"
+#include "libev/watchers.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
 #include "loop/fast_polls.h"
-
-#include <dial9/ev-embed-kinds.h>
 
 _Atomic(uint32_t) d9__libev_internal, d9__libev_cancelled;
 
@@ -45,22 +45,6 @@ static inline void end_poll(struct frame *frame)
 	d9_poll_end(&frame->poll);
 	if (__builtin_expect(frame->known->expired, 0))
 		end_expired(frame);
-}
-
-uint16_t d9__libev_kind(int events)
-{
-	return d9__ev_kind(events);
-}
-
-uint16_t d9__libev_reason(int events)
-{
-	if (events & (EV_READ | EV_WRITE))
-		return D9_WAKE_FD;
-	if (events & (EV_TIMER | EV_PERIODIC))
-		return D9_WAKE_TIMER;
-	if (events & (EV_SIGNAL | EV_CHILD))
-		return D9_WAKE_SIGNAL;
-	return events & EV_CUSTOM ? D9_WAKE_ACTIVE : D9_WAKE_INTERNAL;
 }
 
 /* A watcher that was started before we came, that was only fed, or that fell out of the memory. */

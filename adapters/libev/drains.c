@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The differential test: scripts of feeding, clearing, draining and invoking run under libev's drain
- * and under ours.  Which callbacks ran in which order, with which events, and what was pending then
- * must be the same.
- */
-
 #include "config.h"
+
+#include "libev/drains.h"
 
 #include <stdbool.h>
 
-#include "libev/attach.h"
+#include "libev/drain.h"
 #include "libev/layout.h"
 #include "libev/thread.h"
 

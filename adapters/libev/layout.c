@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -17,6 +16,7 @@
 #include <dial9/loop.h>
 
 #include "hook/probe.h"
+#include "libev/drains.h"
 #include "libev/layout.h"
 #include "libev/static.h"
 #include "libev/thread.h"
@@ -28,11 +28,11 @@
 #define FAR	   123456. /* seconds, of a timer that never runs */
 
 struct d9__libev_layout d9__libev_layout = { .reason = "libev was not seen yet" };
-struct d9__capabilities d9__libev_capabilities = D9__CAPABILITIES_INIT("libev");
+struct d9__libev_seen d9__libev_seen;
 
 /* Protects the calibration; never taken under a lock of the program. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool done, custom_allocator, feed_seen;
+static bool done;
 
 static const int tuples[ROUNDS][D9__LIBEV_PRIORITIES] = {
 	{ 3, 1, 4, 2, 5 }, { 1, 5, 2, 4, 3 }, { 5, 2, 1, 3, 4 }, { 2, 4, 5, 1, 3 }
@@ -50,16 +50,6 @@ struct scratch {
 
 /* Callbacks of the scratch loop find it here.  Under |lock|. */
 static struct scratch *current;
-
-void d9__libev_note_allocator(void)
-{
-	custom_allocator = true;
-}
-
-void d9__libev_probe_feed(void)
-{
-	feed_seen = true;
-}
 
 static int events_of(int i)
 {
@@ -300,7 +290,7 @@ static void see_feeds(struct scratch *scratch)
 	d9__libev.ev_run(scratch->loop, EVRUN_NOWAIT);
 	d9__libev.ev_prepare_stop(scratch->loop, w);
 	/* In an archive some of its own feeding is inlined, whatever a linker (lld) wraps of the rest. */
-	d9__libev_layout.feeds = feed_seen && !d9__libev_is_static();
+	d9__libev_layout.feeds = d9__libev_seen.feed && !d9__libev_is_static();
 }
 
 static void see_clock(struct scratch *scratch)
@@ -322,7 +312,7 @@ static void see_clock(struct scratch *scratch)
 
 static size_t window_of(const struct ev_loop *loop, bool early)
 {
-	size_t window = early && !custom_allocator ? d9__probe_window(loop)
+	size_t window = early && !d9__libev_seen.allocator ? d9__probe_window(loop)
 						   : d9__probe_readable(loop, WINDOW_MAX);
 
 	return window <= WINDOW_MAX ? window : 0;
@@ -368,67 +358,6 @@ static const char *run_scratch(bool early)
 	return reason;
 }
 
-/* ---- what that means for the trace ---- */
-
-static void say(const char *key, bool works, const char *yes, const char *no, const char *reason)
-{
-	d9__capability_set(&d9__libev_capabilities, key, works ? yes : no);
-	if (!works)
-		d9__capability_degrade(&d9__libev_capabilities, reason);
-}
-
-void d9__libev_degrade(const char *key, const char *text, const char *reason)
-{
-	say(key, false, NULL, text, reason);
-}
-
-static void set_version(void)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%d.%d", d9__libev.ev_version_major(),
-		 d9__libev.ev_version_minor());
-	d9__capabilities_set_version(&d9__libev_capabilities, text);
-}
-
-static void describe(void)
-{
-	const struct d9__libev_layout *layout = &d9__libev_layout;
-	struct d9__capabilities *caps = &d9__libev_capabilities;
-	char text[128];
-
-	set_version();
-	say("poll", layout->known, "full", "batch", layout->reason);
-	d9__capability_set(caps, "park", "on");
-	say("wake", layout->feeds, "full", "public", "libev's own feeding is bound inside it");
-	d9__capability_set(caps, "spawn", "on");
-	d9__capability_set(caps, "depth", layout->known ? "on" : "batch");
-	say("lateness", layout->monotonic && layout->known, "on", "off",
-	    layout->known ? "libev does not count in CLOCK_MONOTONIC" : layout->reason);
-	d9__capability_set(caps, "task_end", "partial");
-	if (d9__libev_is_static())
-		d9__capability_set(caps, "mode", "static");
-	d9__capability_count(caps, "slots_refused", &d9__libev_table.counts.refused);
-	d9__capability_count(caps, "slots_foreign", &d9__libev_table.counts.foreign);
-	if (layout->known) {
-		snprintf(text, sizeof(text),
-			 "counts=0x%x,arrays=0x%x,priority=0x%x,dummy=0x%x,release=0x%x,"
-			 "acquire=0x%x,invoke=0x%x",
-			 layout->counts, layout->arrays, layout->priority, layout->dummy,
-			 layout->release, layout->acquire, layout->invoke);
-		d9_library_describe("libev", "layout", text);
-	}
-	d9__capabilities_follow(caps);
-}
-
-void d9__libev_refuse(int err, bool record)
-{
-	if (d9__libev.ev_version_major && d9__libev.ev_version_minor)
-		set_version();
-	d9__capability_refuse(&d9__libev_capabilities, err,
-			      "functions that everything needs are missing in it", record);
-}
-
 void d9__libev_calibrate(bool early)
 {
 	struct d9__libev_thread *thread = d9__libev_thread();
@@ -444,17 +373,6 @@ void d9__libev_calibrate(bool early)
 	}
 	pthread_mutex_unlock(&lock);
 	errno = saved;
-}
-
-void d9__libev_describe(void)
-{
-	static bool described;
-
-	pthread_mutex_lock(&lock);
-	if (!described)
-		describe();
-	described = true;
-	pthread_mutex_unlock(&lock);
 }
 
 bool d9__libev_is_loop(const struct ev_loop *loop)

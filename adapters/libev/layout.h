@@ -6,13 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hook/capabilities.h"
 #include "libev/real.h"
 
 #define D9__LIBEV_OWNERS_MAX 16
 #define D9__LIBEV_OWNERS_IN  0x140 /* bytes of a loop that are searched for them */
-
-struct d9__libev_record;
 
 struct d9__libev_layout {
 	bool known; /* all offsets were found, and our drain behaves as libev's */
@@ -31,7 +28,13 @@ struct d9__libev_layout {
 
 /* Constant once d9__libev_calibrate() has returned. */
 extern struct d9__libev_layout d9__libev_layout;
-extern struct d9__capabilities d9__libev_capabilities;
+
+/* What hooks saw of the program and of the scratch loop.  Set by them, never back. */
+struct d9__libev_seen {
+	bool feed;	/* libev's own call of ev_feed_event() */
+	bool allocator; /* the program brings its own: the size of a loop cannot be asked for */
+};
+extern struct d9__libev_seen d9__libev_seen;
 
 /* One pending event, as libev has it. */
 struct d9__libev_pending {
@@ -45,32 +48,8 @@ struct d9__libev_pending {
  */
 void d9__libev_calibrate(bool early);
 
-/* Say in the trace what was found, once.  When a loop is attached. */
-void d9__libev_describe(void);
-
 /* Is |loop| one of this libev's?  Reads it safely.  Only with |known|. */
 bool d9__libev_is_loop(const struct ev_loop *loop);
-
-/* Hooks tell what they see of the scratch loop. */
-void d9__libev_probe_feed(void);
-
-/* The program brings its own allocator. */
-void d9__libev_note_allocator(void);
-
-/* Publish that |key| is |text|, for |reason|; literals. */
-void d9__libev_degrade(const char *key, const char *text, const char *reason);
-
-/*
- * Nothing is recorded, for the reason that |err| stands for.  |record|: the trace has to say so, as
- * nobody looks at what attach returns.
- */
-void d9__libev_refuse(int err, bool record);
-
-/* Run libev's drain and ours on |n| scripts from |seed| on: how many went otherwise.  In drains.c. */
-unsigned d9__libev_differences(struct ev_loop *loop, uint64_t seed, unsigned n);
-
-/* Do what ev_invoke_pending() does.  |record| NULL: nothing is recorded.  In drain.c. */
-void d9__libev_drain(struct ev_loop *loop, struct d9__libev_record *record);
 
 static inline void *d9__libev_member(const struct ev_loop *loop, uint16_t offset)
 {

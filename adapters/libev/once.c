@@ -10,10 +10,10 @@
 
 #include "base/heap.h"
 #include "libev/layout.h"
-#include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/static.h"
 #include "libev/thread.h"
+#include "libev/watchers.h"
 #include "loop/once.h"
 
 /* Handed to libev in the place of the program's pair.  Ours to free, once it was called. */

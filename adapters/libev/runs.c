@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops: made, run, waiting, destroyed. */
+/* Loops that run and wait. */
 
 #include "config.h"
 
@@ -7,9 +7,6 @@
 
 #include <dial9/loop.h>
 
-#include "libev/attach.h"
-#include "libev/layout.h"
-#include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/runs.h"
 #include "libev/thread.h"
@@ -134,52 +131,4 @@ void d9__hook_ev_sleep(ev_tstamp delay)
 	d9__libev.ev_sleep(delay);
 	if (record)
 		d9_loop_unpark(record->loop);
-}
-
-/* ---- made and destroyed ---- */
-
-struct ev_loop *d9__libev_default_loop(unsigned flags)
-{
-	struct ev_loop *loop = d9__libev.ev_default_loop(flags);
-
-	if (loop && !d9__libev_thread()->calibrating)
-		d9__libev_made(loop);
-	return loop;
-}
-
-struct ev_loop *d9__libev_loop_new(unsigned flags)
-{
-	struct ev_loop *loop = d9__libev.ev_loop_new(flags);
-
-	if (loop && !d9__libev_thread()->calibrating)
-		d9__libev_made(loop);
-	return loop;
-}
-
-struct ev_loop *d9__hook_ev_default_loop(unsigned flags)
-{
-	return d9__libev_default_loop(flags);
-}
-
-struct ev_loop *d9__hook_ev_loop_new(unsigned flags)
-{
-	return d9__libev_loop_new(flags);
-}
-
-/* Cleanup watchers still run. */
-void d9__hook_ev_loop_destroy(struct ev_loop *loop)
-{
-	struct d9__libev_thread *thread = d9__libev_thread();
-	struct d9__libev_record *record =
-		!loop || thread->calibrating ? NULL : d9__libev_record_of(thread, loop);
-
-	d9__libev_destroyed(loop);
-	if (record)
-		record->dying = true;
-	d9__libev.ev_loop_destroy(loop);
-	if (!record)
-		return;
-	if (thread->now.record == record)
-		thread->now.record = NULL;
-	d9__libev_record_retire(record);
 }

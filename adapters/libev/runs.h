@@ -7,9 +7,3 @@
 
 void d9__libev_release(struct ev_loop *loop);
 void d9__libev_acquire(struct ev_loop *loop);
-
-/* A hooked constructor returned |loop|: it is libev's for certain. */
-void d9__libev_made(struct ev_loop *loop);
-
-/* The program is about to destroy it. */
-void d9__libev_destroyed(struct ev_loop *loop);

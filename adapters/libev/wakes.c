@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What made a watcher ready. */
-
 #include "config.h"
+
+#include "libev/wakes.h"
 
 #include <signal.h>
 
 #include <dial9/loop.h>
 
 #include "libev/layout.h"
-#include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/thread.h"
+#include "libev/watchers.h"
 #include "loop/fast_polls.h"
 
 /* When a signal arrived, until libev feeds its watchers.  Written by signal handlers. */
@@ -190,7 +190,7 @@ void d9__hook_ev_feed_event(struct ev_loop *loop, void *w, int events)
 	struct d9__libev_record *record;
 
 	if (__builtin_expect(thread->calibrating, 0))
-		d9__libev_probe_feed();
+		d9__libev_seen.feed = true;
 	record = d9__libev_recorded(thread, loop);
 	if (record && !is_told(thread, record, w, events, caller))
 		see_feed(thread, record, w, events, caller);

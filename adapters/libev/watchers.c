@@ -3,18 +3,42 @@
 
 #include "config.h"
 
+#include "libev/watchers.h"
+
 #include <time.h>
 
 #include <dial9/loop.h>
 
+#include "libev/capabilities.h"
 #include "libev/layout.h"
-#include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/thread.h"
 #include "loop/adapter.h"
 #include "ring/gate.h"
 
+#include <dial9/ev-embed-kinds.h>
+
 #define NS_PER_S 1e9
+
+/* ---- kinds and reasons ---- */
+
+uint16_t d9__libev_kind(int events)
+{
+	return d9__ev_kind(events);
+}
+
+uint16_t d9__libev_reason(int events)
+{
+	if (events & (EV_READ | EV_WRITE))
+		return D9_WAKE_FD;
+	if (events & (EV_TIMER | EV_PERIODIC))
+		return D9_WAKE_TIMER;
+	if (events & (EV_SIGNAL | EV_CHILD))
+		return D9_WAKE_SIGNAL;
+	return events & EV_CUSTOM ? D9_WAKE_ACTIVE : D9_WAKE_INTERNAL;
+}
+
+/* ---- times ---- */
 
 /* Of seconds of CLOCK_MONOTONIC; 0 if they are not plausible. */
 static uint64_t ns_of(double s)
@@ -384,7 +408,7 @@ int d9__hook_ev_clear_pending(struct ev_loop *loop, void *w)
 
 void d9__hook_ev_set_allocator(void *(*allocate)(void *, long))
 {
-	d9__libev_note_allocator();
+	d9__libev_seen.allocator = true;
 	d9__libev.ev_set_allocator(allocate);
 }
 

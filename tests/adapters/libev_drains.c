@@ -9,7 +9,7 @@
 
 #include <ev.h>
 
-#include "libev/attach.h"
+#include "libev/drains.h"
 
 int main(void)
 {
