@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -24,7 +23,6 @@
 #define CONTEXT_BYTES 256 /* of a context that are searched */
 #define POLLED_MAX    8
 
-struct d9__capabilities d9__glib_capabilities = D9__CAPABILITIES_INIT("glib");
 GSourceFuncs *d9__glib_idle_funcs;
 
 struct scratch {
@@ -124,62 +122,6 @@ int d9__glib_check_layout(void)
 	return fits ? 0 : -ENOTSUP;
 }
 
-/* ---- what was found ---- */
-
-void d9__glib_degrade(const char *key, const char *text, const char *reason)
-{
-	d9__capability_set(&d9__glib_capabilities, key, text);
-	d9__capability_degrade(&d9__glib_capabilities, reason);
-}
-
-void d9__glib_tell_refusals(void)
-{
-	static const char reason[] = "the kernel refused to make pages of some modules writable";
-
-	if (atomic_load_explicit(&d9__glib_table.counts.refused, memory_order_relaxed) == 0)
-		return;
-	d9__glib_degrade("task_end", "return", reason);
-	d9__glib_degrade("spawn", "name", reason);
-	d9__glib_degrade("wake", "round", reason);
-}
-
-static void say(const char *key, bool works, const char *yes, const char *no, const char *reason)
-{
-	if (works)
-		d9__capability_set(&d9__glib_capabilities, key, yes);
-	else
-		d9__glib_degrade(key, no, reason);
-}
-
-void d9__glib_set_version(void)
-{
-	static const char *const parts[] = { "glib_major_version", "glib_minor_version",
-					     "glib_micro_version" };
-	unsigned numbers[3] = { 0 };
-	char version[64];
-
-	for (unsigned i = 0; i < 3; i++) {
-		const guint *part = d9__images_resolve(&d9__glib_images, parts[i]);
-
-		numbers[i] = part ? *part : 0;
-	}
-	snprintf(version, sizeof(version), "%u.%u.%u", numbers[0], numbers[1], numbers[2]);
-	d9__capabilities_set_version(&d9__glib_capabilities, version);
-}
-
-static void count(void)
-{
-	struct d9__capabilities *caps = &d9__glib_capabilities;
-
-	d9__capability_count(caps, "tables", &d9__glib_tables);
-	d9__capability_count(caps, "stubs_full", &d9__glib_stubs_full);
-	d9__capability_count(caps, "tables_unpatchable", &d9__glib_unpatchable);
-	d9__capability_count(caps, "unseen", &d9__glib_unseen);
-	d9__capability_count(caps, "polls_unbound", &d9__glib_polls_unbound);
-	d9__capability_count(caps, "slots_refused", &d9__glib_table.counts.refused);
-	d9__capability_count(caps, "slots_foreign", &d9__glib_table.counts.foreign);
-}
-
 /* ---- the hooks at work ---- */
 
 static bool saw_all_dispatches(const struct scratch *scratch)
@@ -191,33 +133,6 @@ static bool saw_all_dispatches(const struct scratch *scratch)
 			return false;
 	}
 	return true;
-}
-
-static void describe(bool is_pipe, bool exported)
-{
-	const struct d9__glib_waits_seen *waits = &d9__glib_waits_seen;
-	bool woken = waits->fd >= 0;
-
-	d9__glib_set_version();
-	say("poll", exported, "full", "partial", "a table of GLib's could not be patched");
-	say("park", is_pipe || waits->polled, "all", "query-check", "libglib's waits are not seen");
-	/* Nothing tells where a round ends, then: each dispatch is one by itself. */
-	if (!is_pipe && !waits->polled)
-		d9__glib_pending_at = 0;
-	if (!woken)
-		d9__glib_degrade("wakefd", "off", "a wake-up's descriptor could not be captured");
-	else
-		say("wakefd", !is_pipe, "eventfd", "pipe", "GLib has no eventfd");
-	say("depth", d9__glib_pending_at != 0, "exact", "lower-bound",
-	    "what is pending in a round is not known");
-	d9__capability_set(&d9__glib_capabilities, "scan", "complete");
-	d9__capability_set(&d9__glib_capabilities, "task_end", "destroy+finalize");
-	d9__capability_set(&d9__glib_capabilities, "spawn", "site");
-	d9__capability_set(&d9__glib_capabilities, "wake", woken ? "exact" : "round");
-	d9__capability_set(&d9__glib_capabilities, "lateness", "on");
-	d9__glib_tell_refusals();
-	count();
-	d9__capabilities_follow(&d9__glib_capabilities);
 }
 
 int d9__glib_self_test(void)
@@ -233,7 +148,8 @@ int d9__glib_self_test(void)
 	waits->fd = d9__glib_capture(scratch.context, &is_pipe);
 	d9__glib.g_main_context_iteration(scratch.context, FALSE);
 	seen = saw_all_dispatches(&scratch);
-	if (d9__glib_seen.depth != SOURCES)
+	/* What is pending is not known, or nothing tells where a round ends: each dispatch is one by itself. */
+	if (d9__glib_seen.depth != SOURCES || (!is_pipe && !waits->polled))
 		d9__glib_pending_at = 0;
 	if (seen)
 		d9__glib_patch_get(scratch.sources[0]);
@@ -243,6 +159,6 @@ int d9__glib_self_test(void)
 	if (!waits->closed)
 		waits->fd = -1;
 	if (seen)
-		describe(is_pipe, exported);
+		d9__glib_describe(is_pipe, exported);
 	return seen ? 0 : -ENOTSUP;
 }

@@ -14,6 +14,3 @@ int d9__glib_check_layout(void);
  * not is off and named in the trace.  -ENOTSUP: dispatches are not seen.
  */
 int d9__glib_self_test(void);
-
-/* The version in the trace. */
-void d9__glib_set_version(void);

@@ -12,7 +12,6 @@
 #include "glib/contexts.h"
 #include "glib/tables.h"
 #include "glib/thread.h"
-#include "hook/stubs.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
 #include "loop/fast_polls.h"
@@ -290,10 +289,16 @@ static __attribute__((noinline)) gboolean record_dispatch(GSource *source, GSour
 	return run_as_poll(record, thread, source, callback, data, stub);
 }
 
+static __attribute__((noinline)) gboolean run_dispatch(GSource *source, GSourceFunc callback,
+						       gpointer data, unsigned index);
+D9__STUBS_SHARE(d9__glib_dispatches, 512, gboolean, run_dispatch,
+		(GSource *source, GSourceFunc callback, gpointer data), (source, callback, data))
+
 /* While recording is off this is all that runs. */
-gboolean d9__glib_dispatch(GSource *source, GSourceFunc callback, gpointer data,
-			   struct d9__stub *stub)
+static gboolean run_dispatch(GSource *source, GSourceFunc callback, gpointer data, unsigned index)
 {
+	struct d9__stub *stub = d9__stub_at(&d9__glib_dispatches, index);
+
 	if (__builtin_expect(d9__glib_self.calibrating, 0))
 		return note_seen(source, callback, data, stub);
 	if (__builtin_expect(d9__gate_open(D9__GATE_LOOP), 1))
@@ -305,8 +310,13 @@ gboolean d9__glib_dispatch(GSource *source, GSourceFunc callback, gpointer data,
 
 /* ---- ends ---- */
 
-void d9__glib_finalize(GSource *source, struct d9__stub *stub)
+static __attribute__((noinline)) void run_finalize(GSource *source, unsigned index);
+D9__STUBS_SHARE(d9__glib_finalizers, 256, void, run_finalize, (GSource *source), (source))
+
+static void run_finalize(GSource *source, unsigned index)
 {
+	struct d9__stub *stub = d9__stub_at(&d9__glib_finalizers, index);
+
 	if (d9__gate_open(D9__GATE_LOOP) && source->context && source->source_id) {
 		struct d9__glib_context *record =
 			d9__glib_context(d9__glib_thread(), source->context);

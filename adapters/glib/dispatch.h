@@ -6,14 +6,13 @@
 #include <stdint.h>
 
 #include "glib/real.h"
+#include "hook/stubs.h"
 
 struct d9__glib_context;
 struct d9__glib_thread;
-struct d9__stub;
 
-gboolean d9__glib_dispatch(GSource *source, GSourceFunc callback, gpointer data,
-			   struct d9__stub *stub);
-void d9__glib_finalize(GSource *source, struct d9__stub *stub);
+/* The stubs for dispatch() and finalize() functions. */
+extern struct d9__stubs d9__glib_dispatches, d9__glib_finalizers;
 
 /* The loop has waited, or looked: what it runs next belongs to a new round. */
 void d9__glib_new_round(struct d9__glib_context *record, struct d9__glib_thread *thread);

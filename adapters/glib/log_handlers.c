@@ -5,9 +5,12 @@
  */
 #include "config.h"
 
+#include "glib/log_handlers.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "glib/log_lines.h"
 #include "glib/logs.h"
 #include "glib/real.h"
 #include "hook/probe.h"

@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include "glib/log_lines.h"
+
 #include <alloca.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -14,12 +16,42 @@
 #include <sys/mman.h>
 
 #include "glib/logs.h"
+#include "loop/logs.h"
 
 /* Formats are those of the program and of the library, passed on. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 #define SHORT_BYTES 1024
 #define WORDS	    64 /* keys, values, and what belongs to the message */
+
+/* ---- a line ---- */
+
+/* The worst of |flags|; what a program defined for itself lies below debug. */
+static enum d9__log_level level_of(GLogLevelFlags flags)
+{
+	static const struct {
+		GLogLevelFlags flag;
+		enum d9__log_level level;
+	} levels[] = {
+		{ G_LOG_LEVEL_ERROR, D9__LOG_ERROR },	  { G_LOG_LEVEL_CRITICAL, D9__LOG_CRITICAL },
+		{ G_LOG_LEVEL_WARNING, D9__LOG_WARNING }, { G_LOG_LEVEL_MESSAGE, D9__LOG_MESSAGE },
+		{ G_LOG_LEVEL_INFO, D9__LOG_INFO },
+	};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (flags & levels[i].flag)
+			return levels[i].level;
+	return D9__LOG_DEBUG;
+}
+
+void d9__glib_log_tell(GLogLevelFlags flags, const gchar *domain, const gchar *text, gssize len)
+{
+	enum d9__log_level level = level_of(flags);
+
+	if (!text || !d9__log_wanted(level))
+		return;
+	d9__log_line(D9_LIBRARY_GLIB, level, domain, text, len < 0 ? strlen(text) : (size_t)len);
+}
 
 /* ---- the finished text ---- */
 

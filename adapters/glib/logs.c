@@ -5,9 +5,9 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "glib/capabilities.h"
+#include "glib/log_handlers.h"
 #include "glib/real.h"
 #include "loop/logs.h"
 
@@ -61,33 +61,4 @@ void d9__glib_logs_look(void)
 	    !atomic_exchange_explicit(&taken, true, memory_order_relaxed))
 		take();
 	errno = saved;
-}
-
-/* ---- a line ---- */
-
-/* The worst of |flags|; what a program defined for itself lies below debug. */
-static enum d9__log_level level_of(GLogLevelFlags flags)
-{
-	static const struct {
-		GLogLevelFlags flag;
-		enum d9__log_level level;
-	} levels[] = {
-		{ G_LOG_LEVEL_ERROR, D9__LOG_ERROR },	  { G_LOG_LEVEL_CRITICAL, D9__LOG_CRITICAL },
-		{ G_LOG_LEVEL_WARNING, D9__LOG_WARNING }, { G_LOG_LEVEL_MESSAGE, D9__LOG_MESSAGE },
-		{ G_LOG_LEVEL_INFO, D9__LOG_INFO },
-	};
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (flags & levels[i].flag)
-			return levels[i].level;
-	return D9__LOG_DEBUG;
-}
-
-void d9__glib_log_tell(GLogLevelFlags flags, const gchar *domain, const gchar *text, gssize len)
-{
-	enum d9__log_level level = level_of(flags);
-
-	if (!text || !d9__log_wanted(level))
-		return;
-	d9__log_line(D9_LIBRARY_GLIB, level, domain, text, len < 0 ? strlen(text) : (size_t)len);
 }

@@ -6,9 +6,6 @@
 
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <glib.h>
 
 /* Patch the logging calls if that is wanted and was not done yet.  Not under a lock of GLib. */
@@ -42,12 +39,3 @@ struct d9__glib_logging {
 extern struct d9__glib_logging d9__glib_logging;
 
 D9__GLIB_LOGGING(D9__GLIB_LOGGING_HOOK)
-
-/* Record a line.  |len| < 0: |text| is terminated. */
-void d9__glib_log_tell(GLogLevelFlags flags, const gchar *domain, const gchar *text, gssize len);
-
-/*
- * Stand before the default handler.  Once it was not GLib's own when we came, its data is known to
- * GLib alone: false, and nothing is touched.
- */
-bool d9__glib_log_take_default(void);

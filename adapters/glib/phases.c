@@ -161,11 +161,11 @@ static inline void end(struct timing *timing, GSource *source, enum phase phase,
 /* ---- stubs ---- */
 
 static __attribute__((noinline)) gboolean run_prepare(GSource *source, gint *timeout, unsigned index);
-D9__STUBS_DEFINE(prepare_pool, 256, gboolean, run_prepare, (GSource *source, gint *timeout), (source, timeout))
+D9__STUBS_SHARE(d9__glib_prepares, 256, gboolean, run_prepare, (GSource *source, gint *timeout), (source, timeout))
 
 static gboolean run_prepare(GSource *source, gint *timeout, unsigned index)
 {
-	void *function = d9__stub_at(&prepare_pool, index)->callback;
+	void *function = d9__stub_at(&d9__glib_prepares, index)->callback;
 	struct timing timing;
 	gboolean ready;
 
@@ -177,11 +177,11 @@ static gboolean run_prepare(GSource *source, gint *timeout, unsigned index)
 }
 
 static __attribute__((noinline)) gboolean run_check(GSource *source, unsigned index);
-D9__STUBS_DEFINE(check_pool, 256, gboolean, run_check, (GSource *source), (source))
+D9__STUBS_SHARE(d9__glib_checks, 256, gboolean, run_check, (GSource *source), (source))
 
 static gboolean run_check(GSource *source, unsigned index)
 {
-	void *function = d9__stub_at(&check_pool, index)->callback;
+	void *function = d9__stub_at(&d9__glib_checks, index)->callback;
 	struct timing timing;
 	gboolean ready;
 
@@ -190,10 +190,4 @@ static gboolean run_check(GSource *source, unsigned index)
 	ready = ((check_fn)function)(source);
 	end(&timing, source, CHECK, function);
 	return ready;
-}
-
-void d9__glib_patch_phases(GSourceFuncs *funcs, bool locked)
-{
-	d9__glib_patch_own(&prepare_pool, (void *)&funcs->prepare, locked);
-	d9__glib_patch_own(&check_pool, (void *)&funcs->check, locked);
 }

@@ -7,9 +7,10 @@
 
 #pragma once
 
-#include <stdbool.h>
+#include <stdint.h>
 
 #include "glib/real.h"
+#include "hook/stubs.h"
 
 /* Sums that a context keeps, two for a source; a power of 2. */
 #define D9__GLIB_PHASES_MAX 64
@@ -23,8 +24,5 @@ struct d9__glib_phase {
 	uint64_t calls, total_ns, max_ns;
 };
 
-/*
- * Put stubs for what is the program's in |funcs|, whose dispatch() has just been patched.  |locked|: a lock of
- * GLib is held.
- */
-void d9__glib_patch_phases(GSourceFuncs *funcs, bool locked);
+/* The stubs that time prepare() and check() functions of the program. */
+extern struct d9__stubs d9__glib_prepares, d9__glib_checks;

@@ -41,25 +41,7 @@ static _Atomic(void *) exported_dispatch[N_EXPORTED];
 static GSourceFuncs *patched[2 * N_EXPORTED];
 static unsigned n_patched;
 
-/* ---- stubs ---- */
-
-static __attribute__((noinline)) gboolean run_dispatch(GSource *source, GSourceFunc callback,
-						       gpointer data, unsigned index);
-D9__STUBS_DEFINE(dispatch_pool, 512, gboolean, run_dispatch,
-		 (GSource *source, GSourceFunc callback, gpointer data), (source, callback, data))
-
-static gboolean run_dispatch(GSource *source, GSourceFunc callback, gpointer data, unsigned index)
-{
-	return d9__glib_dispatch(source, callback, data, d9__stub_at(&dispatch_pool, index));
-}
-
-static __attribute__((noinline)) void run_finalize(GSource *source, unsigned index);
-D9__STUBS_DEFINE(finalize_pool, 256, void, run_finalize, (GSource *source), (source))
-
-static void run_finalize(GSource *source, unsigned index)
-{
-	d9__glib_finalize(source, d9__stub_at(&finalize_pool, index));
-}
+/* ---- kinds ---- */
 
 static uint32_t number_of(const void *dispatch)
 {
@@ -93,12 +75,12 @@ static void *word_at(void *member)
 
 struct d9__stub *d9__glib_stub_of(const GSourceFuncs *funcs)
 {
-	return d9__stubs_find(&dispatch_pool, word_at((void *)&funcs->dispatch));
+	return d9__stubs_find(&d9__glib_dispatches, word_at((void *)&funcs->dispatch));
 }
 
 void *d9__glib_dispatch_of(const GSourceFuncs *funcs)
 {
-	return d9__stubs_unwrap(&dispatch_pool, word_at((void *)&funcs->dispatch));
+	return d9__stubs_unwrap(&d9__glib_dispatches, word_at((void *)&funcs->dispatch));
 }
 
 void d9__glib_note_descriptors(const GSourceFuncs *funcs)
@@ -123,7 +105,8 @@ static enum patched patch_member(struct d9__stubs *pool, void *member, uint32_t 
 	return d9__word_store(member, (uintptr_t)stub, !locked) ? NOT_WRITABLE : PATCHED;
 }
 
-void d9__glib_patch_own(struct d9__stubs *pool, void *member, bool locked)
+/* GLib's own function stays as it is. */
+static void patch_unless_of_glib(struct d9__stubs *pool, void *member, bool locked)
 {
 	if (!d9__images_contain(&d9__glib_images, word_at(member)))
 		patch_member(pool, member, 0, locked);
@@ -174,9 +157,9 @@ void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
 	void *dispatch = word_at((void *)&funcs->dispatch);
 	enum patched how;
 
-	if (!dispatch || d9__stubs_find(&dispatch_pool, dispatch) || is_given_up(funcs))
+	if (!dispatch || d9__stubs_find(&d9__glib_dispatches, dispatch) || is_given_up(funcs))
 		return;
-	how = patch_member(&dispatch_pool, (void *)&funcs->dispatch, number_of(dispatch), locked);
+	how = patch_member(&d9__glib_dispatches, (void *)&funcs->dispatch, number_of(dispatch), locked);
 	/* Under a lock a protected page is left to the next call that comes by. */
 	if (how == NO_STUB || (how == NOT_WRITABLE && !locked))
 		tell_unseen(how);
@@ -184,9 +167,10 @@ void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
 		give_up(funcs);
 	if (how != PATCHED)
 		return;
-	if (patch_member(&finalize_pool, (void *)&funcs->finalize, 0, locked) == NO_STUB)
+	if (patch_member(&d9__glib_finalizers, (void *)&funcs->finalize, 0, locked) == NO_STUB)
 		d9__glib_degrade("task_end", "destroy", "more distinct finalizers than stubs");
-	d9__glib_patch_phases((GSourceFuncs *)(uintptr_t)funcs, locked);
+	patch_unless_of_glib(&d9__glib_prepares, (void *)&funcs->prepare, locked);
+	patch_unless_of_glib(&d9__glib_checks, (void *)&funcs->check, locked);
 	atomic_fetch_add_explicit(&d9__glib_tables, 1, memory_order_relaxed);
 }
 
@@ -245,7 +229,7 @@ void d9__glib_unpatch(void)
 		d9__word_store((uintptr_t *)(void *)&funcs->dispatch,
 			       (uintptr_t)d9__glib_dispatch_of(funcs), true);
 		d9__word_store((uintptr_t *)(void *)&funcs->finalize,
-			       (uintptr_t)d9__stubs_unwrap(&finalize_pool,
+			       (uintptr_t)d9__stubs_unwrap(&d9__glib_finalizers,
 							   word_at((void *)&funcs->finalize)),
 			       true);
 	}
@@ -273,7 +257,7 @@ static __attribute__((noinline)) void patch_and_get(gpointer data, GSource *sour
 /* Runs with the context's lock, before every dispatch that has a callback. */
 static void hook_get(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg)
 {
-	if (__builtin_expect(d9__stubs_hold(&dispatch_pool,
+	if (__builtin_expect(d9__stubs_hold(&d9__glib_dispatches,
 					    word_at((void *)&source->source_funcs->dispatch)), 1))
 		get_really(data, source, callback, arg);
 	else

@@ -33,11 +33,6 @@ void d9__glib_note_descriptors(const GSourceFuncs *funcs);
 /* Put stubs in |funcs| unless they are there.  |locked|: a lock of GLib is held. */
 void d9__glib_patch(const GSourceFuncs *funcs, bool locked);
 
-struct d9__stubs;
-
-/* Put a stub of |pool| in |member| of a table if the function there is not GLib's own. */
-void d9__glib_patch_own(struct d9__stubs *pool, void *member, bool locked);
-
 /* The program's own function behind the table's member. */
 void *d9__glib_dispatch_of(const GSourceFuncs *funcs);
 

@@ -151,7 +151,14 @@ void d9__stubs_unlock(void);
  * Define `static struct d9__stubs POOL` with |size| stubs (16, 64, 256, 512 or 1024, written as a
  * number) that return |type| and hand |args| and the index to |body|, declared before, noinline.
  */
-#define D9__STUBS_DEFINE(pool, size_, type, body, params, args)                                    \
+#define D9__STUBS_DEFINE(pool, size, type, body, params, args)                                     \
+	D9__STUBS_IN(static, pool, size, type, body, params, args)
+
+/* The same, as `struct d9__stubs POOL` that a header of the adapter declares. */
+#define D9__STUBS_SHARE(pool, size, type, body, params, args)                                      \
+	D9__STUBS_IN(, pool, size, type, body, params, args)
+
+#define D9__STUBS_IN(linkage, pool, size_, type, body, params, args)                               \
 	D9__STUB_ALL_##size_(D9__STUB_FUNCTION, pool, type, body, params, args)                    \
 	static void *const pool##_functions[size_] = {                                             \
 		D9__STUB_ALL_##size_(D9__STUB_ADDRESS, pool)                                       \
@@ -159,7 +166,7 @@ void d9__stubs_unlock(void);
 	static struct d9__stub pool##_slots[size_];                                                \
 	static _Atomic(uint16_t) pool##_keys[4 * (size_)];                                         \
 	static _Atomic(uint16_t) pool##_addresses[4 * (size_)];                                    \
-	static struct d9__stubs pool = {                                                           \
+	linkage struct d9__stubs pool = {                                                          \
 		.functions = pool##_functions,                                                     \
 		.size = (size_),                                                                   \
 		.key_mask = 4 * (size_)-1,                                                         \
