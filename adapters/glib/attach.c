@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "block/blocking.h"
 #include "glib/calibrate.h"
 #include "glib/capabilities.h"
 #include "glib/contexts.h"
@@ -17,7 +16,7 @@
 #include "glib/scan.h"
 #include "glib/tables.h"
 #include "glib/waits.h"
-#include "record/sandbox.h"
+#include "loop/adapter.h"
 
 #define OLDEST 2056000u /* 2.56.0 */
 

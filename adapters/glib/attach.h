@@ -7,9 +7,6 @@
 
 #include <dial9/glib.h>
 
-struct _GMainContext;
-struct _GMainLoop;
-struct _GSource;
 struct _GSourceFuncs;
 
 /*
@@ -31,14 +28,6 @@ D9_API void d9__glib_forbid(void);
 
 /* Whether |address| is code of libglib or of this adapter. */
 D9_API bool d9__glib_owns(const void *address);
-
-/* The hooks, for calls that came by a name that the preload library exports. */
-D9_API struct _GMainContext *d9__hook_g_main_context_default(void);
-D9_API struct _GMainContext *d9__hook_g_main_context_new(void);
-D9_API struct _GMainContext *d9__hook_g_main_context_new_with_flags(unsigned flags);
-D9_API struct _GMainLoop *d9__hook_g_main_loop_new(struct _GMainContext *context, int running);
-D9_API struct _GSource *d9__hook_g_source_new(struct _GSourceFuncs *funcs, unsigned size);
-D9_API unsigned d9__hook_g_source_attach(struct _GSource *source, struct _GMainContext *context);
 
 /* Is |address| code of ours? */
 bool d9__glib_is_ours(const void *address);

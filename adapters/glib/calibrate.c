@@ -148,7 +148,7 @@ int d9__glib_self_test(void)
 	waits->fd = d9__glib_capture(scratch.context, &is_pipe);
 	d9__glib.g_main_context_iteration(scratch.context, FALSE);
 	seen = saw_all_dispatches(&scratch);
-	/* What is pending is not known, or nothing tells where a round ends: each dispatch is one by itself. */
+	/* The pending sources are not known, or the end of a round: each dispatch is by itself. */
 	if (d9__glib_seen.depth != SOURCES || (!is_pipe && !waits->polled))
 		d9__glib_pending_at = 0;
 	if (seen)

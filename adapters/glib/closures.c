@@ -10,8 +10,7 @@
 #include <glib-object.h>
 
 #include "glib/tables.h"
-#include "loop/callsites.h"
-#include "segment/modules.h"
+#include "loop/adapter.h"
 
 /* libgobject's table, and one that is known to be another's. */
 static _Atomic(GSourceCallbackFuncs *) closures, other;

@@ -12,8 +12,6 @@
 
 #include "glib/capabilities.h"
 #include "loop/adapter.h"
-#include "record/sandbox.h"
-#include "record/source.h"
 
 _Atomic(bool) d9__glib_all, d9__glib_waiting;
 _Atomic(uint32_t) d9__glib_generation;

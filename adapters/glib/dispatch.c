@@ -13,9 +13,6 @@
 #include "glib/tables.h"
 #include "glib/thread.h"
 #include "loop/adapter.h"
-#include "loop/callsites.h"
-#include "loop/fast_polls.h"
-#include "ring/gate.h"
 
 typedef gboolean (*dispatch_fn)(GSource *source, GSourceFunc callback, gpointer data);
 

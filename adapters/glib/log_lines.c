@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 #include "glib/logs.h"
-#include "loop/logs.h"
+#include "loop/adapter.h"
 
 /* Formats are those of the program and of the library, passed on. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -33,8 +33,10 @@ static enum d9__log_level level_of(GLogLevelFlags flags)
 		GLogLevelFlags flag;
 		enum d9__log_level level;
 	} levels[] = {
-		{ G_LOG_LEVEL_ERROR, D9__LOG_ERROR },	  { G_LOG_LEVEL_CRITICAL, D9__LOG_CRITICAL },
-		{ G_LOG_LEVEL_WARNING, D9__LOG_WARNING }, { G_LOG_LEVEL_MESSAGE, D9__LOG_MESSAGE },
+		{ G_LOG_LEVEL_ERROR, D9__LOG_ERROR },
+		{ G_LOG_LEVEL_CRITICAL, D9__LOG_CRITICAL },
+		{ G_LOG_LEVEL_WARNING, D9__LOG_WARNING },
+		{ G_LOG_LEVEL_MESSAGE, D9__LOG_MESSAGE },
 		{ G_LOG_LEVEL_INFO, D9__LOG_INFO },
 	};
 

@@ -9,7 +9,7 @@
 #include "glib/capabilities.h"
 #include "glib/log_handlers.h"
 #include "glib/real.h"
-#include "loop/logs.h"
+#include "loop/adapter.h"
 
 struct d9__glib_logging d9__glib_logging;
 

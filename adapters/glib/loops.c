@@ -2,14 +2,16 @@
 /* Contexts are made, and loops run. */
 #include "config.h"
 
+#include "glib/loops.h"
+
 #include <dial9/loop.h>
 
-#include "block/blocking.h"
 #include "glib/attach.h"
 #include "glib/contexts.h"
 #include "glib/dispatch.h"
 #include "glib/thread.h"
 #include "hook/got.h"
+#include "loop/adapter.h"
 
 /* ---- constructors ---- */
 

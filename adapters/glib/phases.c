@@ -15,8 +15,6 @@
 #include "glib/thread.h"
 #include "hook/stubs.h"
 #include "loop/adapter.h"
-#include "ring/gate.h"
-#include "segment/modules.h"
 
 /*
  * Sums of less are not told, longer calls at once.  A sum is told at most once a second, so that a trace stays

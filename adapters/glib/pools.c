@@ -17,8 +17,7 @@
 #include "glib/real.h"
 #include "glib/thread.h"
 #include "hook/stubs.h"
-#include "ring/gate.h"
-#include "segment/modules.h"
+#include "loop/adapter.h"
 
 #define NO_WORKER 255u
 #define ITEMS_MAX 1024 /* on their way at a time; a power of 2 */

@@ -8,7 +8,7 @@ struct d9__glib_real d9__glib;
 
 static const char *const image_names[] = { "libglib-2.0", NULL };
 
-/* What lies below GLib: hooks there would see our own calls. */
+/* Libraries below GLib: hooks there would see our own calls. */
 const char *const d9__glib_skipped[] = { "libc.so", "ld-linux-x86-64", "ld-linux-aarch64", NULL };
 
 struct d9__images d9__glib_images = { .names = image_names };

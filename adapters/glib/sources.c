@@ -2,6 +2,8 @@
 /* Where sources are made, woken and ended. */
 #include "config.h"
 
+#include "glib/sources.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -16,9 +18,6 @@
 #include "glib/thread.h"
 #include "hook/stubs.h"
 #include "loop/adapter.h"
-#include "loop/callsites.h"
-#include "ring/gate.h"
-#include "segment/modules.h"
 
 #define CALLER() __builtin_return_address(0)
 #define NEVER	 UINT64_MAX

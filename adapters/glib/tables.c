@@ -159,7 +159,8 @@ void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
 
 	if (!dispatch || d9__stubs_find(&d9__glib_dispatches, dispatch) || is_given_up(funcs))
 		return;
-	how = patch_member(&d9__glib_dispatches, (void *)&funcs->dispatch, number_of(dispatch), locked);
+	how = patch_member(&d9__glib_dispatches, (void *)&funcs->dispatch, number_of(dispatch),
+			   locked);
 	/* Under a lock a protected page is left to the next call that comes by. */
 	if (how == NO_STUB || (how == NOT_WRITABLE && !locked))
 		tell_unseen(how);
@@ -258,7 +259,8 @@ static __attribute__((noinline)) void patch_and_get(gpointer data, GSource *sour
 static void hook_get(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg)
 {
 	if (__builtin_expect(d9__stubs_hold(&d9__glib_dispatches,
-					    word_at((void *)&source->source_funcs->dispatch)), 1))
+					    word_at((void *)&source->source_funcs->dispatch)),
+			     1))
 		get_really(data, source, callback, arg);
 	else
 		patch_and_get(data, source, callback, arg);

@@ -22,8 +22,7 @@
 #include "glib/logs.h"
 #include "glib/scan.h"
 #include "hook/got.h"
-#include "record/sandbox.h"
-#include "ring/gate.h"
+#include "loop/adapter.h"
 
 #define BLOCKED_NS    UINT64_C(100000) /* shorter waits inside a callback are not told */
 #define SAMPLE_NS     UINT64_C(10000000)

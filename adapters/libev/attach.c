@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "block/blocking.h"
 #include "libev/attach.h"
 #include "libev/capabilities.h"
 #include "libev/layout.h"
@@ -14,7 +13,7 @@
 #include "libev/runs.h"
 #include "libev/static.h"
 #include "libev/thread.h"
-#include "record/sandbox.h"
+#include "loop/adapter.h"
 
 #define RECENT_LOOPS 64
 

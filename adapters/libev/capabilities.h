@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the libev adapter says about itself in the trace. */
+/* Capabilities: the trace has to say how much of libev is seen. */
 
 #pragma once
 
@@ -16,7 +16,7 @@ void d9__libev_describe(void);
 void d9__libev_degrade(const char *key, const char *text, const char *reason);
 
 /*
- * Say that nothing is recorded, for the reason that |err| stands for.  |record|: the trace has to say so, because no
- * program looks at what attach returned.
+ * Say that nothing is recorded, for the reason that |err| stands for.  |record|: the trace has to
+ * say so, because no program looks at what attach returned.
  */
 void d9__libev_refuse(int err, bool record);

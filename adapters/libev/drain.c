@@ -16,8 +16,6 @@
 #include "libev/wakes.h"
 #include "libev/watchers.h"
 #include "loop/adapter.h"
-#include "loop/callsites.h"
-#include "loop/fast_polls.h"
 
 _Atomic(uint32_t) d9__libev_internal, d9__libev_cancelled;
 

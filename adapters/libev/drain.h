@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs between libev and the program's callbacks: our drain, in the place of libev's. */
+/* Our drain, in the place of libev's: it calls the program's callbacks. */
 
 #pragma once
 

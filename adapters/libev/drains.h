@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The differential test: scripts of feeding, clearing, draining and invoking run under libev's drain and under ours.  Which
- * callbacks ran in which order, with which events, and what was pending then must be the same.
+ * The differential test: scripts of feeding, clearing, draining and invoking run under libev's
+ * drain and under ours.  Which callbacks ran in which order, with which events, and what was
+ * pending then must be the same.
  */
 
 #pragma once
@@ -16,7 +17,7 @@ struct ev_loop;
 unsigned d9__libev_differences(struct ev_loop *loop, uint64_t seed, unsigned n);
 
 /*
- * Run |n| scripts from |seed| on under libev's drain and under ours, on a loop of their own.  For tests.
- * Returns how many differed; -1 if our drain is not in use.
+ * Run |n| scripts from |seed| on under libev's drain and under ours, on a loop of their own.  For
+ * tests. Returns how many differed; -1 if our drain is not in use.
  */
 D9_API int d9__libev_compare(uint64_t seed, unsigned n);

@@ -13,7 +13,7 @@
 
 #include "libev/logs.h"
 #include "libev/real.h"
-#include "loop/logs.h"
+#include "loop/adapter.h"
 
 #define LINE_MAX_BYTES 256
 

@@ -14,7 +14,7 @@
 #include "libev/static.h"
 #include "libev/thread.h"
 #include "libev/watchers.h"
-#include "loop/once.h"
+#include "loop/adapter.h"
 
 /* Handed to libev in the place of the program's pair.  Ours to free, once it was called. */
 struct once {

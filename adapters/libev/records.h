@@ -12,7 +12,7 @@
 
 #include "libev/real.h"
 #include "libev/thread.h"
-#include "ring/gate.h"
+#include "loop/adapter.h"
 
 #define D9__LIBEV_RECORDS_MAX 1024
 #define D9__LIBEV_SETS	      256u /* of remembered watchers per loop; a power of two */

@@ -11,7 +11,7 @@
 #include "libev/records.h"
 #include "libev/thread.h"
 #include "libev/watchers.h"
-#include "loop/fast_polls.h"
+#include "loop/adapter.h"
 
 /* When a signal arrived, until libev feeds its watchers.  Written by signal handlers. */
 static _Atomic(uint64_t) arrived_ns[NSIG];

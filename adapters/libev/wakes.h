@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What made a watcher ready. */
+/* Wakes: why a watcher is ready. */
 
 #pragma once
 
@@ -8,8 +8,8 @@
 #include "libev/records.h"
 
 /*
- * Since when |w|, whose call is |poll|, is ready, and why, where libev's own feeding and stopping is
- * not seen.
+ * Since when |w|, whose call is |poll|, is ready, and why, where libev's own feeding and stopping
+ * is not seen.
  */
 void d9__libev_tell_ready(struct d9__libev_record *record, struct d9__libev_watcher *known,
 			  const struct ev_watcher *w, int events, struct d9_poll *poll);

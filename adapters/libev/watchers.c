@@ -14,7 +14,6 @@
 #include "libev/records.h"
 #include "libev/thread.h"
 #include "loop/adapter.h"
-#include "ring/gate.h"
 
 #include <dial9/ev-embed-kinds.h>
 

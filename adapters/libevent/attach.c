@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "block/blocking.h"
 #include "libevent/attach.h"
 #include "libevent/bases.h"
 #include "libevent/capabilities.h"
@@ -13,7 +12,7 @@
 #include "libevent/logs.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
-#include "record/sandbox.h"
+#include "loop/adapter.h"
 
 #define RECENT_BASES 64
 

@@ -28,7 +28,8 @@ static uint64_t zero_dispatches(void)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		sum += atomic_load_explicit(&d9__libevent_bases[i].zero_dispatches, memory_order_relaxed);
+		sum += atomic_load_explicit(&d9__libevent_bases[i].zero_dispatches,
+					    memory_order_relaxed);
 	return sum;
 }
 
@@ -47,7 +48,8 @@ void d9__libevent_describe(const struct event_base *base, bool assigns, bool act
 	d9__capability_set(caps, "park", "on");
 	d9__capability_set(caps, "depth", d9__real.event_base_get_num_events ? "on" : "derived");
 	/* A static one's calls inside one object are bound there, whatever the others do. */
-	say("poll", assigns && !d9__libevent_is_static(), "full", "partial", "libevent's own callbacks are bound inside it");
+	say("poll", assigns && !d9__libevent_is_static(), "full", "partial",
+	    "libevent's own callbacks are bound inside it");
 	say("task", d9__libevent_fields.current_event, "event", "slot",
 	    "no unique offset of the running event");
 	say("lateness", d9__libevent_fields.deadline, "on", "off",
@@ -67,7 +69,8 @@ void d9__libevent_describe(const struct event_base *base, bool assigns, bool act
 void d9__libevent_refuse(int err, bool record)
 {
 	if (d9__real.event_get_version)
-		d9__capabilities_set_version(&d9__libevent_capabilities, d9__real.event_get_version());
+		d9__capabilities_set_version(&d9__libevent_capabilities,
+					     d9__real.event_get_version());
 	d9__capability_refuse(&d9__libevent_capabilities, err,
 			      "functions that everything needs are missing in it", record);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the libevent adapter says about itself in the trace. */
+/* Capabilities: the trace has to say how much of libevent is seen. */
 
 #pragma once
 
@@ -11,14 +11,14 @@
 extern struct d9__capabilities d9__libevent_capabilities;
 
 /*
- * Say what the calibration found: once, behind it.  |base| tells the method.  |assigns|, |activations|: libevent's inner
- * calls of those functions reach the hooks.
+ * Say what the calibration found: once, behind it.  |base| tells the method.  |assigns|,
+ * |activations|: libevent's inner calls of those functions reach the hooks.
  */
 void d9__libevent_describe(const struct event_base *base, bool assigns, bool activations);
 
 /*
- * Say that nothing is recorded, for the reason that |err| stands for.  |record|: the trace has to say so, because no
- * program looks at what attach returned.
+ * Say that nothing is recorded, for the reason that |err| stands for.  |record|: the trace has to
+ * say so, because no program looks at what attach returned.
  */
 void d9__libevent_refuse(int err, bool record);
 

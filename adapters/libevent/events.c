@@ -12,7 +12,6 @@
 #include "libevent/pools.h"
 #include "libevent/thread.h"
 #include "loop/adapter.h"
-#include "ring/gate.h"
 
 /* What |event| is called with if it is given |arg|, which may stand for the event itself. */
 static void *argument_of(struct event *event, void *arg)

@@ -17,7 +17,7 @@
 #include "libevent/bases.h"
 #include "libevent/logs.h"
 #include "libevent/thread.h"
-#include "loop/logs.h"
+#include "loop/adapter.h"
 
 /* Formats are those of the program and of the library, passed on. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

@@ -11,9 +11,7 @@
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
-#include "loop/fast_polls.h"
-#include "loop/once.h"
-#include "ring/gate.h"
+#include "loop/adapter.h"
 
 _Atomic(uint32_t) d9__stubs_full;
 

@@ -10,8 +10,8 @@ static const char *const image_names[] = { "libevent", NULL };
 struct d9__images d9__libevent_images = { .names = image_names, .scope_first = true };
 
 /*
- * Several threads may attach at once: who comes second finds the same, and must not write, because others read
- * plainly behind the acquire that found it.
+ * Several threads may attach at once: who comes second finds the same, and must not write, because
+ * others read plainly behind the acquire that found it.
  */
 static void resolve(void **real, const char *name)
 {

@@ -7,7 +7,7 @@
 
 #include "hook/stubs.h"
 #include "libevent/thread.h"
-#include "loop/callsites.h"
+#include "loop/adapter.h"
 
 static const char bufferevent_read[] = "bufferevent read";
 static const char dns_read[] = "evdns read";

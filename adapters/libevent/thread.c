@@ -6,9 +6,8 @@
 #include <unwind.h>
 
 #include "hook/stubs.h"
-#include "segment/modules.h"
-#include "sample/unwind.h"
 #include "libevent/bases.h"
+#include "loop/adapter.h"
 #include "libevent/thread.h"
 
 _Thread_local struct d9__libevent_thread d9__libevent_self D9_TLS;
@@ -18,14 +17,6 @@ struct walk {
 	int left;
 	bool in_libevent; /* past our own hooks, which in a static library no address tells */
 };
-
-/* The outermost frame of a coroutine has a caller that is any word of its stack. */
-static bool is_code(const void *address)
-{
-	uint64_t pc = (uintptr_t)address;
-
-	return d9__unwind_code(&pc, 1) || d9__modules_have_code(address);
-}
 
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *arg)
 {
@@ -39,7 +30,8 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *
 		return _URC_NO_REASON;
 	if (d9__in_libevent(address) || d9__libevent_is_ours(address))
 		return _URC_NO_REASON;
-	if (is_code(address))
+	/* The outermost frame of a coroutine has a caller that is any word of its stack. */
+	if (d9__callsite_is_code(address))
 		walk->found = address;
 	return _URC_END_OF_STACK;
 }

@@ -9,7 +9,7 @@
 #include "libevent/bases.h"
 #include "libevent/fields.h"
 #include "libevent/thread.h"
-#include "ring/gate.h"
+#include "loop/adapter.h"
 
 /* An activation by libevent's own callback: which driver runs tells why. */
 static enum d9_wake_reason reason_in_internal_poll(const struct d9__libevent_thread *thread)

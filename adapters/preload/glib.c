@@ -6,6 +6,8 @@
 #include <stddef.h>
 
 #include "glib/attach.h"
+#include "glib/loops.h"
+#include "glib/sources.h"
 #include "hook/first_call.h"
 #include "preload/glib.h"
 #include "preload/start.h"

@@ -11,11 +11,7 @@
 
 #include <dial9/export.h>
 
-/*
- * Redirect the calls, if the recorder was asked to and they are not; else when it is.  What came of it is in the trace
- * as source.blocking.  Keeps errno.  Not under a loop library's lock.
- */
-D9_API void d9__blocking_start(void);
+#include "loop/adapter.h" /* d9__blocking_start() */
 
-/* Redirect them before there is a loop, as places where the recorder may begin.  In a constructor. */
+/* As d9__blocking_start() before there is a loop, as places where the recorder may begin.  In a constructor. */
 D9_API void d9__blocking_watch(void);

@@ -16,8 +16,9 @@ bool d9__patch_trylock(void);
 void d9__patch_unlock(void);
 
 /*
- * Around fork().  The wait for the lock has an end, because its holder may be waiting for the loader's lock, which a
- * thread of the program may keep until the child ends.  Without the lock the child gets a new one.
+ * Around fork().  The wait for the lock has an end, because its holder may be waiting for the
+ * loader's lock, which a thread of the program may keep until the child ends.  Without the lock the
+ * child gets a new one.
  */
 void d9__patch_fork_prepare(void);
 void d9__patch_fork_parent(void);

@@ -154,7 +154,7 @@ void d9__stubs_unlock(void);
 #define D9__STUBS_DEFINE(pool, size, type, body, params, args)                                     \
 	D9__STUBS_IN(static, pool, size, type, body, params, args)
 
-/* The same, as `struct d9__stubs POOL` that a header of the adapter declares. */
+/* As D9__STUBS_DEFINE, but `struct d9__stubs POOL`, which a header of the adapter declares. */
 #define D9__STUBS_SHARE(pool, size, type, body, params, args)                                      \
 	D9__STUBS_IN(, pool, size, type, body, params, args)
 

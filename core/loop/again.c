@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "loop/adapter.h"
 #include "loop/again.h"
 
 #include <string.h>
 
 #include "loop/callsites.h"
-#include "loop/fast_polls.h"
 #include "loop/plain.h"
 #include "loop/wakes.h"
 #include "ring/gate.h"
@@ -14,8 +14,9 @@
 /* ---- with a wake ---- */
 
 /* In one go: the wake, if there is one to write, and the start. */
-static inline void write_woken(struct d9__slot *slot, uint64_t published, uint64_t ns, const struct d9__thread *thread,
-			       const struct d9_poll *poll, const struct d9__emit_task *task, const struct d9__wake *wake)
+static inline void write_woken(struct d9__slot *slot, uint64_t published, uint64_t ns,
+			       const struct d9__thread *thread, const struct d9_poll *poll,
+			       const struct d9__emit_task *task, const struct d9__wake *wake)
 {
 	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
 	bool tells = wake->ns && d9__gate_open(D9__GATE_WAKE);
@@ -39,8 +40,8 @@ static inline void write_woken(struct d9__slot *slot, uint64_t published, uint64
 }
 
 /* |cached| is of |poll|, and says the same of its task as the table.  False: nothing happened. */
-static bool begin_woken_at(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll, uint64_t ns,
-			   const struct d9__cached_task *cached)
+static bool begin_woken_at(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
+			   uint64_t ns, const struct d9__cached_task *cached)
 {
 	struct d9__wake wake;
 	uint64_t published = d9__emit_open(slot);
@@ -67,17 +68,20 @@ bool d9__poll_begin_woken(struct d9_poll *poll)
 	uint32_t gate = d9__gate_word();
 	uint64_t ns;
 
-	if (!(gate & D9__GATE_LOOP) || !d9__plain_is_usual(thread, slot, poll, gate) || !d9__plain_stamp(thread, slot, poll, &ns))
+	if (!(gate & D9__GATE_LOOP) || !d9__plain_is_usual(thread, slot, poll, gate) ||
+	    !d9__plain_stamp(thread, slot, poll, &ns))
 		return false;
 	cached = d9__task_cache_get(&thread->cache, poll->task.key);
-	return d9__plain_is_of(thread, cached, poll) && d9__plain_is_same(thread, cached, cached->task, poll) &&
+	return d9__plain_is_of(thread, cached, poll) &&
+	       d9__plain_is_same(thread, cached, cached->task, poll) &&
 	       begin_woken_at(thread, slot, poll, ns, cached);
 }
 
 /* ---- what makes the next one plain ---- */
 
 /* Spell the name as the open chunk knows it, if it does, and the worker's latest event is in it. */
-static void spell(const struct d9__thread *thread, const struct d9__slot *slot, struct d9__cached_task *cached)
+static void spell(const struct d9__thread *thread, const struct d9__slot *slot,
+		  struct d9__cached_task *cached)
 {
 	uint32_t word = slot->names[cached->name];
 	uint8_t *end;
@@ -89,10 +93,11 @@ static void spell(const struct d9__thread *thread, const struct d9__slot *slot, 
 	cached->stamp = slot->stamp;
 }
 
-void d9__again_know(struct d9__thread *thread, const struct d9__slot *slot, const struct d9_poll *poll, uint32_t library,
-		    struct d9__task *task)
+void d9__again_know(struct d9__thread *thread, const struct d9__slot *slot,
+		    const struct d9_poll *poll, uint32_t library, struct d9__task *task)
 {
-	struct d9__cached_task *cached = d9__task_cache_put(&thread->cache, library, poll->task.key, task);
+	struct d9__cached_task *cached =
+		d9__task_cache_put(&thread->cache, library, poll->task.key, task);
 
 	cached->loop = poll->loop;
 	cached->callsite = poll->task.callsite;
@@ -100,15 +105,19 @@ void d9__again_know(struct d9__thread *thread, const struct d9__slot *slot, cons
 	spell(thread, slot, cached);
 }
 
-bool d9__again_begin(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll, uint64_t ns)
+bool d9__again_begin(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
+		     uint64_t ns)
 {
 	struct d9__cached_task *cached = d9__task_cache_get(&thread->cache, poll->task.key);
 
-	if (!d9__plain_is_of(thread, cached, poll) || !d9__plain_is_same(thread, cached, cached->task, poll) ||
+	if (!d9__plain_is_of(thread, cached, poll) ||
+	    !d9__plain_is_same(thread, cached, cached->task, poll) ||
 	    poll->task.flags & D9_TASK_RUNS_ONCE)
 		return false;
-	/* The open chunk may be another than at the task's latest poll, and know the name already. */
+	/* The open chunk may be another than at the task's latest poll, and know the name already.
+	 */
 	if (cached->stamp != slot->stamp)
 		spell(thread, slot, cached);
-	return d9__plain_begin_at(thread, slot, poll, ns) || begin_woken_at(thread, slot, poll, ns, cached);
+	return d9__plain_begin_at(thread, slot, poll, ns) ||
+	       begin_woken_at(thread, slot, poll, ns, cached);
 }

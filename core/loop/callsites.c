@@ -12,6 +12,7 @@
 #include "base/heap.h"
 #include "loop/generated.h"
 #include "ring/names.h"
+#include "sample/unwind.h"
 #include "segment/modules.h"
 
 #define BUCKETS 4096u
@@ -239,4 +240,11 @@ void d9__callsites_fork_prepare(void)
 void d9__callsites_fork_parent(void)
 {
 	pthread_mutex_unlock(&table.lock);
+}
+
+bool d9__callsite_is_code(const void *address)
+{
+	uint64_t pc = (uintptr_t)address;
+
+	return d9__unwind_code(&pc, 1) || d9__modules_have_code(address);
 }

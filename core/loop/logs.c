@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "loop/logs.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,6 +11,7 @@
 #include <dial9/event.h>
 
 #include "base/options.h"
+#include "loop/adapter.h"
 #include "loop/loops.h"
 #include "record/sandbox.h"
 #include "record/source.h"

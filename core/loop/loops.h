@@ -65,7 +65,7 @@ struct d9_loop *d9__loops_at(size_t i);
 /* Whether a loop was ever registered. */
 D9_API bool d9__loops_any(void);
 
-/* Set up all of loop/, once per process.  Returns 0 or -errno.  In loop.c. */
+/* Set up all of loop/, once per process.  Returns 0 or -errno. */
 int d9__loops_init(void);
 
 /* "libevent", "libev", "glib", "own". */

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Once: polls of tasks that end with them (D9_TASK_RUNS_ONCE), for our adapters: the short way of
+ * d9_poll_begin() and d9_poll_end().
+ *
+ * No table has such a task, because only its own thread has to do with it, and its wake was an
+ * early one.  While it runs it is the thread's |solo|, where dumps find it.  All that the trace
+ * gets at one end of the poll is written in one go.  Polls that are unusual in any way go the
+ * ordinary way.
+ */
 #include "config.h"
-
-#include "loop/once.h"
 
 #include <string.h>
 

@@ -5,11 +5,11 @@
  */
 #include "config.h"
 
+#include "loop/adapter.h"
 #include "loop/plain.h"
 
 #include <string.h>
 
-#include "loop/fast_polls.h"
 #include "loop/polls.h"
 #include "loop/ready.h"
 #include "record/recorder.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plain poll: outermost, of a known task, between wakes and polls of the same kind.  Nearly all polls are, so
- * d9_poll_begin() and d9_poll_end() ask for it first, in straight lines without a call.  Here are its steps; again.c takes
- * them in other orders, polls.c has all other polls.
+ * The plain poll: outermost, of a known task, between wakes and polls of the same kind.  Nearly all
+ * polls are, so d9_poll_begin() and d9_poll_end() ask for it first, in straight lines without a
+ * call.  Here are its steps; again.c takes them in other orders, polls.c has all other polls.
  */
 
 #pragma once
@@ -50,7 +50,7 @@ static inline void d9__poll_pop_plain(struct d9__thread *thread, struct d9_poll 
 /* ---- begin ---- */
 
 D9__EMIT_PLAIN void d9__plain_push(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns,
-			 const struct d9__cached_task *cached)
+				   const struct d9__cached_task *cached)
 {
 	struct d9__frame_running *frame = &thread->frames[0];
 	uint64_t id = cached->emit.id;
@@ -58,7 +58,8 @@ D9__EMIT_PLAIN void d9__plain_push(struct d9__thread *thread, struct d9_poll *po
 	frame->address = (uintptr_t)poll;
 	frame->start_ns = ns;
 	frame->loc = cached->name;
-	/* Else the compiler packs neighbours into vectors first, which takes longer than two stores. */
+	/* Else the compiler packs neighbours into vectors first, which takes longer than two
+	 * stores. */
 	__asm__ volatile("" : : : "memory");
 	frame->task = id;
 	frame->depth = poll->depth;
@@ -71,12 +72,14 @@ D9__EMIT_PLAIN void d9__plain_push(struct d9__thread *thread, struct d9_poll *po
 }
 
 /* Is |task| still what |cached| says, and what |poll| runs? */
-D9__EMIT_PLAIN bool d9__plain_is_same(const struct d9__thread *thread, const struct d9__cached_task *cached,
-			    const struct d9__task *task, const struct d9_poll *poll)
+D9__EMIT_PLAIN bool d9__plain_is_same(const struct d9__thread *thread,
+				      const struct d9__cached_task *cached,
+				      const struct d9__task *task, const struct d9_poll *poll)
 {
 	return d9__task_is(task, cached->emit.id) &&
 	       atomic_load_explicit(&task->spawned, memory_order_relaxed) == thread->epoch &&
-	       (atomic_load_explicit(&task->identity, memory_order_relaxed) == poll->task.identity ||
+	       (atomic_load_explicit(&task->identity, memory_order_relaxed) ==
+			poll->task.identity ||
 		!poll->task.identity);
 }
 
@@ -90,20 +93,21 @@ D9__EMIT_PLAIN bool d9__plain_is_wake_told(struct d9__task *task, const struct d
 }
 
 /* Was |cached| polled as |poll| will be, and is its loop this thread's? */
-D9__EMIT_PLAIN bool d9__plain_is_of(const struct d9__thread *thread, const struct d9__cached_task *cached,
-			  const struct d9_poll *poll)
+D9__EMIT_PLAIN bool d9__plain_is_of(const struct d9__thread *thread,
+				    const struct d9__cached_task *cached,
+				    const struct d9_poll *poll)
 {
 	const struct d9_loop *loop = poll->loop;
 
-	return __builtin_expect(cached && cached->loop == loop &&
-					cached->callsite == poll->task.callsite &&
-					atomic_load_explicit(&loop->owner, memory_order_relaxed) == thread,
-				1);
+	return __builtin_expect(
+		cached && cached->loop == loop && cached->callsite == poll->task.callsite &&
+			atomic_load_explicit(&loop->owner, memory_order_relaxed) == thread,
+		1);
 }
 
 /* False: nothing happened. */
-D9__EMIT_PLAIN bool d9__plain_begin_at(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
-			     uint64_t ns)
+D9__EMIT_PLAIN bool d9__plain_begin_at(struct d9__thread *thread, struct d9__slot *slot,
+				       struct d9_poll *poll, uint64_t ns)
 {
 	const struct d9__cached_task *cached = d9__task_cache_get(&thread->cache, poll->task.key);
 	struct d9__task *task;
@@ -112,7 +116,9 @@ D9__EMIT_PLAIN bool d9__plain_begin_at(struct d9__thread *thread, struct d9__slo
 	if (!d9__plain_is_of(thread, cached, poll))
 		return false;
 	task = cached->task;
-	if (__builtin_expect(!d9__plain_is_same(thread, cached, task, poll) || !d9__plain_is_wake_told(task, poll), 0))
+	if (__builtin_expect(!d9__plain_is_same(thread, cached, task, poll) ||
+				     !d9__plain_is_wake_told(task, poll),
+			     0))
 		return false;
 	published = d9__emit_plain_enter(slot, ns);
 	if (__builtin_expect(!published, 0))
@@ -131,7 +137,7 @@ D9__EMIT_PLAIN bool d9__plain_begin_at(struct d9__thread *thread, struct d9__slo
 
 /* May |poll| be plain? */
 D9__EMIT_PLAIN bool d9__plain_is_usual(const struct d9__thread *thread, const struct d9__slot *slot,
-			     const struct d9_poll *poll, uint32_t gate)
+				       const struct d9_poll *poll, uint32_t gate)
 {
 	return __builtin_expect(d9__thread_exists(thread) && d9__slot_is_real(slot) &&
 					!thread->odd && thread->gate == gate && poll->loop,
@@ -140,7 +146,7 @@ D9__EMIT_PLAIN bool d9__plain_is_usual(const struct d9__thread *thread, const st
 
 /* When it begins.  False: nothing happened. */
 D9__EMIT_PLAIN bool d9__plain_stamp(const struct d9__thread *thread, struct d9__slot *slot,
-			  const struct d9_poll *poll, uint64_t *ns)
+				    const struct d9_poll *poll, uint64_t *ns)
 {
 	*ns = slot->last_ns;
 	return d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) ||

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "loop/accept_queues.h"
+#include "loop/adapter.h"
 #include "loop/again.h"
 #include "loop/announce.h"
 #include "loop/callsites.h"
-#include "loop/fast_polls.h"
 #include "loop/loops.h"
 #include "loop/plain.h"
 #include "loop/samples.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "loop/adapter.h"
 #include "loop/wakes.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "loop/callsites.h"
-#include "loop/fast_polls.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/wire.h"

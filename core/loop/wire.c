@@ -19,7 +19,8 @@ void d9__wire_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t n
 	thread->late_end_ns = 0;
 }
 
-static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns, const struct d9__frame_running *frame)
+static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+		      const struct d9__frame_running *frame)
 {
 	d9__emit_poll_start(slot, ns, thread->worker, frame->depth, frame->task, frame->loc);
 	thread->odd |= D9__ODD_OPEN;
@@ -43,7 +44,8 @@ void d9__wire_resume(struct d9__thread *thread, struct d9__slot *slot)
 
 void d9__wire_park(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
-	d9__emit_park(slot, ns, thread->worker, 0, d9__cpu_time_park(&thread->cpu, ns), thread->tid);
+	d9__emit_park(slot, ns, thread->worker, 0, d9__cpu_time_park(&thread->cpu, ns),
+		      thread->tid);
 	thread->odd |= D9__ODD_STOPPED;
 	thread->parked = true;
 	thread->park_ns = ns;
@@ -66,7 +68,7 @@ void d9__wire_unpark(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 
 /* ---- ends of tasks ---- */
 
-/* What still runs, and may be written another piece of, has not ended: that is told when it returns. */
+/* A task that runs, and may get another piece, has not ended: its end is told when it returns. */
 static __attribute__((noinline)) bool ends_later(struct d9__thread *thread, uint64_t task)
 {
 	for (uint32_t i = 0; i < thread->n_frames; i++) {
@@ -84,14 +86,16 @@ void d9__wire_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_e
 	struct d9__thread *thread = d9__self.thread;
 
 	for (unsigned i = 0; i < ended->n; i++) {
-		if (d9__thread_exists(thread) && thread->n_frames && ends_later(thread, ended->ids[i]))
+		if (d9__thread_exists(thread) && thread->n_frames &&
+		    ends_later(thread, ended->ids[i]))
 			continue;
 		if (d9__gate_open(D9__GATE_TASK))
 			d9__emit_task_terminate(slot, ns, ended->ids[i]);
 	}
 }
 
-bool d9__wire_solo_ended(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns, uint64_t task)
+bool d9__wire_solo_ended(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+			 uint64_t task)
 {
 	if (!d9__task_is(&thread->solo, task))
 		return false;

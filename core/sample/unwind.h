@@ -107,4 +107,4 @@ struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const str
  * How many of |n| return addresses, from the first on, are in executable memory: what of a stack that was walked by other
  * means may be told.  0 while there are no tables.
  */
-D9_API uint32_t d9__unwind_code(const uint64_t *pcs, uint32_t n);
+uint32_t d9__unwind_code(const uint64_t *pcs, uint32_t n);

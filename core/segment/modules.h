@@ -56,7 +56,7 @@ bool d9__modules_may_walk(void);
 int d9__modules_walk(int (*visit)(struct dl_phdr_info *info, size_t size, void *arg), void *arg);
 
 /* True if |addr| is in an executable segment of a loaded module.  Any thread, not in handlers. */
-D9_API bool d9__modules_have_code(const void *addr);
+bool d9__modules_have_code(const void *addr);
 
 /* Changes with every scan that looked anew. */
 uint32_t d9__modules_generation(void);

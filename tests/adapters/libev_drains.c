@@ -9,6 +9,7 @@
 
 #include <ev.h>
 
+#include "libev/attach.h"
 #include "libev/drains.h"
 
 int main(void)

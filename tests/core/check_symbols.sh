@@ -54,7 +54,7 @@ check "$core/libdial9-reader.map" "$top_builddir/core/.libs/libdial9-reader.so" 
 for loop in libevent libev glib; do
 	check "$adapters/$loop/libdial9-$loop.map" \
 		"$top_builddir/adapters/.libs/libdial9-$loop.so" \
-		"$adapters/include/dial9/$loop.h" "$adapters/$loop/attach.h"
+		"$adapters/include/dial9/$loop.h" "$adapters/$loop"/*.h
 done
 check "$adapters/memory/libdial9-memory.map" "$top_builddir/adapters/.libs/libdial9-memory.so" \
 	"$adapters/memory/hooks.h"

@@ -34,6 +34,11 @@ broken=$(printf '%s\n' "$sources" | xargs grep -Ho '^#include "[a-z_/]*/[a-z_0-9
 			room[$2] = " " $2 " "
 			for (i = 3; i <= NF; i++)
 				room[$2] = room[$2] $i " "
+		} else if ($1 == "door") {
+			behind = $2
+			sub(/\/[^\/]*$/, "", behind)
+			for (i = 3; i <= NF; i++)
+				door[$i " " behind] = $2
 		} else if ($1 == "except")
 			except[$2 " " $3] = 1
 		next
@@ -49,6 +54,8 @@ broken=$(printf '%s\n' "$sources" | xargs grep -Ho '^#include "[a-z_/]*/[a-z_0-9
 		other = ("core/" other in room ? "core/" : "adapters/") other
 		file = part[1]
 		sub(/.*\//, "", file)
+		if (folder " " other in door && door[folder " " other] != other "/" header)
+			print part[1] " includes " part[2] " and not " door[folder " " other]
 		if (!(folder in room) || index(room[folder], " " other " ") || folder " " other in except || file " " header in except)
 			next
 		print part[1] " includes " part[2]

@@ -76,6 +76,13 @@ printf '#include "ring/high.h"\n' >>"$tree/core/base/low.c"
 fails check_tree.sh "core/base/low.c includes ring/high.h"
 printf 'except low.c high.h\n' >>"$tree/tests/core/rooms.list"
 passes check_tree.sh
+fresh
+printf 'door core/base/door.h core/ring\n' >>"$tree/tests/core/rooms.list"
+fails check_tree.sh "core/ring/high.c includes base/low.h and not core/base/door.h"
+git -C "$tree" mv core/base/low.h core/base/door.h
+sed 's/low[.]h/door.h/' -i "$tree/core/base/low.c" "$tree/core/ring/high.c"
+passes check_tree.sh
+passes check_circles.sh
 mkdir "$tree/core/new"
 : >"$tree/core/new/new.c"
 fails check_tree.sh "core/new is no room"

@@ -18,8 +18,7 @@
 #include <dial9/recorder.h>
 #include <dial9/span.h>
 
-#include "loop/fast_polls.h"
-#include "loop/once.h"
+#include "loop/adapter.h"
 
 #define CALLS 1000
 

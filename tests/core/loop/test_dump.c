@@ -7,7 +7,7 @@
 #include <dial9/loop.h>
 
 #include "core/record/scratch.h"
-#include "loop/once.h"
+#include "loop/adapter.h"
 
 #define MANY 200000 /* polls: a ring of a MiB holds fewer */
 

@@ -8,7 +8,7 @@
 #include <dial9/options.h>
 
 #include "core/loop/loop_events.h"
-#include "loop/logs.h"
+#include "loop/adapter.h"
 #include "ring/gate.h"
 #include "support/d9_test.h"
 

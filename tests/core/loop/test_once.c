@@ -7,7 +7,7 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
-#include "loop/once.h"
+#include "loop/adapter.h"
 #include "loop/polls.h"
 #include "loop/tasks.h"
 #include "ring/gate.h"

@@ -27,7 +27,7 @@ int main(void)
 #include <dial9/span.h>
 
 #include "core/record/numbered.h"
-#include "loop/once.h"
+#include "loop/adapter.h"
 
 #define ROUNDS 40
 #define TASKS  5

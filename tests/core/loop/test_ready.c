@@ -11,8 +11,8 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
+#include "loop/adapter.h"
 #include "loop/cpu_time.h"
-#include "loop/fast_polls.h"
 #include "ring/clock.h"
 #include "ring/gate.h"
 #include "ring/slot.h"

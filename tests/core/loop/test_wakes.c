@@ -7,7 +7,7 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
-#include "loop/fast_polls.h"
+#include "loop/adapter.h"
 #include "loop/samples.h"
 #include "support/d9_test.h"
 
