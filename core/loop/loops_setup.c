@@ -64,7 +64,7 @@ static void fork_child(void)
 
 static int start_err;
 
-/* At load: adapters take these locks under theirs, so that their handlers have to come later. */
+/* At load: adapters take these locks under their own, so that their handlers have to come later. */
 static __attribute__((constructor)) void hold_over_forks(void)
 {
 	d9__alloc_hold_over_forks();
