@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/time.h"
 #include "glib/phases.h"
 
 #include <errno.h>
@@ -20,9 +21,9 @@
  * Sums of less are not told, longer calls at once.  A sum is told at most once a second, so that a trace stays
  * small; a large one sooner, since what was not told is lost when the program ends.
  */
-#define TELL_NS	 UINT64_C(1000000)
-#define LARGE_NS UINT64_C(10000000)
-#define EVERY_NS UINT64_C(1000000000)
+#define TELL_NS	 D9__MS_NS
+#define LARGE_NS (10 * D9__MS_NS)
+#define EVERY_NS D9__SECOND_NS
 
 #define NO_WORKER 255u
 

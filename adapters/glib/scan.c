@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/time.h"
 #include "glib/scan.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 #define SCAN_IDS_MAX UINT32_C(2000000)
 #define SCAN_BEYOND  256u /* ids above the highest that was seen */
-#define SCAN_NS	     UINT64_C(100000000)
+#define SCAN_NS	     (100 * D9__MS_NS)
 
 /*
  * The look-up returns no reference, and another thread may free the source meanwhile.  Ids are not

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "base/time.h"
 #include "glib/waits.h"
 
 #include <errno.h>
@@ -24,8 +25,8 @@
 #include "hook/got.h"
 #include "loop/adapter.h"
 
-#define BLOCKED_NS    UINT64_C(100000) /* shorter waits inside a callback are not told */
-#define SAMPLE_NS     UINT64_C(10000000)
+#define BLOCKED_NS    (100 * D9__US_NS) /* shorter waits inside a callback are not told */
+#define SAMPLE_NS     (10 * D9__MS_NS)
 #define NO_WORKER     255u
 
 _Atomic(uint32_t) d9__glib_polls_unbound;
@@ -274,7 +275,7 @@ int d9__hook_poll(struct pollfd *fds, nfds_t n, int timeout)
 	struct wait wait;
 	int result;
 
-	begin(&wait, fds, n, timeout < 0 ? -1 : (int64_t)timeout * 1000000);
+	begin(&wait, fds, n, timeout < 0 ? -1 : timeout * (int64_t)D9__MS_NS);
 	result = d9__glib.poll(fds, n, timeout);
 	end(&wait, CALL("poll", d9__glib.poll));
 	return result;
@@ -284,7 +285,7 @@ static int64_t length_of(const struct timespec *timeout)
 {
 	if (!timeout || timeout->tv_sec > INT64_MAX / 2000000000)
 		return -1;
-	return (int64_t)timeout->tv_sec * 1000000000 + timeout->tv_nsec;
+	return timeout->tv_sec * (int64_t)D9__SECOND_NS + timeout->tv_nsec;
 }
 
 int d9__hook_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
@@ -372,7 +373,7 @@ gint d9__glib_chain_poll(GPollFD *fds, guint n, gint timeout)
 	if (!user)
 		return d9__glib.g_poll(fds, n, timeout);
 	begin(&wait, (struct pollfd *)(void *)fds, n,
-	      timeout < 0 ? -1 : (int64_t)timeout * 1000000);
+	      timeout < 0 ? -1 : timeout * (int64_t)D9__MS_NS);
 	thread->inside = true;
 	result = user(fds, n, timeout);
 	thread->inside = outer;

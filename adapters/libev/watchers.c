@@ -3,6 +3,7 @@
 
 #include "config.h"
 
+#include "base/time.h"
 #include "libev/watchers.h"
 
 #include <time.h>
@@ -227,7 +228,7 @@ void d9__hook_ev_periodic_again(struct ev_loop *loop, ev_periodic *w)
 
 /* ---- timers by a clock that stands still while callbacks run: they fire early ---- */
 
-#define STALE_NS   UINT64_C(4000000)
+#define STALE_NS   (4 * D9__MS_NS)
 #define STALE_PART 4
 #define SURELY_NOT 0.003 /* s: less than what is stale, however the clocks differ */
 

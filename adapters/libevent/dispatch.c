@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/time.h"
 #include "libevent/dispatch.h"
 
 #include "libevent/bases.h"
@@ -78,7 +79,7 @@ static int64_t wait_ns(const struct timeval *timeout)
 {
 	if (!timeout || timeout->tv_sec > INT64_MAX / 2000000000)
 		return -1;
-	return (int64_t)timeout->tv_sec * 1000000000 + (int64_t)timeout->tv_usec * 1000;
+	return timeout->tv_sec * (int64_t)D9__SECOND_NS + timeout->tv_usec * (int64_t)D9__US_NS;
 }
 
 /* No read-modify-write: there is one writer at a time. */

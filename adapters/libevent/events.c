@@ -7,6 +7,7 @@
 
 #include <dial9/loop.h>
 
+#include "base/time.h"
 #include "libevent/bases.h"
 #include "libevent/fields.h"
 #include "libevent/pools.h"
@@ -156,14 +157,13 @@ int d9__hook_event_once(int fd, short events, d9__event_fn callback, void *arg,
 #define STALE_NS   4000000
 #define STALE_PART 4
 #define TICK_NS	   10000000 /* of the coarse clock, where it is slowest */
-#define NS_PER_S   UINT64_C(1000000000)
 
 static uint64_t ns_by(clockid_t clock)
 {
 	struct timespec now;
 
 	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	return d9__timespec_ns(&now);
 }
 
 /*
@@ -199,7 +199,7 @@ static __attribute__((noinline)) void look_at_clock(const struct d9__libevent_th
 	if (!due_ns || !timeout_ns)
 		return;
 	lag_ns = age_of_clock(base, due_ns - timeout_ns);
-	if (lag_ns >= STALE_NS && lag_ns < (int64_t)NS_PER_S * 3600 &&
+	if (lag_ns >= STALE_NS && lag_ns < (int64_t)D9__SECOND_NS * 3600 &&
 	    STALE_PART * (uint64_t)lag_ns >= timeout_ns)
 		d9_timer_stale(base->loop, (uintptr_t)event, timeout_ns, due_ns);
 }

@@ -18,6 +18,7 @@
 
 #include <dial9/loop.h>
 
+#include "base/time.h"
 #include "hook/probe.h"
 #include "libevent/capabilities.h"
 #include "libevent/fields.h"
@@ -26,8 +27,7 @@
 #define EVENT_BYTES	512 /* larger than any struct event */
 #define EVENT_WINDOW	256
 #define FAR_SECONDS	123456 /* an interval that nothing else has */
-#define NS_PER_S	UINT64_C(1000000000)
-#define MAX_LATENESS_NS (3600 * NS_PER_S)
+#define MAX_LATENESS_NS (3600 * D9__SECOND_NS)
 /* Deadlines of common timeouts carry a tag above the microseconds. */
 #define USEC_MASK 0xfffff
 
@@ -180,7 +180,7 @@ static void find_callback(struct scratch *scratch)
 
 uint64_t d9__libevent_timeout_ns(const struct timeval *timeout)
 {
-	return (uint64_t)timeout->tv_sec * NS_PER_S +
+	return (uint64_t)timeout->tv_sec * D9__SECOND_NS +
 	       ((uint64_t)timeout->tv_usec & USEC_MASK) * 1000;
 }
 

@@ -11,6 +11,7 @@
 
 #include <dial9/error.h>
 
+#include "base/time.h"
 #include "block/calls.h"
 #include "block/locks.h"
 #include "block/stack.h"
@@ -23,7 +24,7 @@
 #include "sample/unwind_table.h"
 #include "segment/metadata.h"
 
-#define SAY_NS UINT64_C(1000000000)
+#define SAY_NS D9__SECOND_NS
 
 /*
  * The loader; loop libraries, for which there is another table; what the C library loads for look-ups of names, as it

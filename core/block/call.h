@@ -15,6 +15,7 @@
 
 #include <dial9/export.h>
 
+#include "base/time.h"
 #include "loop/thread_state.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
@@ -22,7 +23,7 @@
 #include "ring/gate.h"
 #include "ring/slot.h"
 
-#define D9__BLOCKING_NS UINT64_C(1000000) /* shorter calls are not told */
+#define D9__BLOCKING_NS D9__MS_NS /* shorter calls are not told */
 
 /* The function behind a wrapper.  The hook engine may write the same address again while other threads read it. */
 #define D9__BLOCK_REAL(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)

@@ -11,13 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "block/call.h"
 #include "block/stack.h"
 #include "record/sandbox.h"
 
 #define WAITED	32 /* mutexes that are waited for at once; of further ones nobody is known */
 #define PROBES	4
-#define HELD_NS UINT64_C(100000) /* who held it for less is not to be blamed */
+#define HELD_NS (100 * D9__US_NS) /* who held it for less is not to be blamed */
 
 /* The low bits count who waits; above them is the address.  0: free. */
 #define WAITERS	 16

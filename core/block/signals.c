@@ -17,6 +17,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/time.h"
 #include "block/call.h"
 #include "hook/libc_calls.h"
 #include "record/sampling.h"
@@ -24,7 +25,6 @@
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_signal.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 
 typedef void (*handler_t)(int);
 
@@ -201,7 +201,7 @@ static struct timespec left_until(uint64_t until_ns)
 {
 	uint64_t now_ns = d9__clock_mono_ns(), ns = until_ns > now_ns ? until_ns - now_ns : 0;
 
-	return (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
+	return d9__timespec_of(ns);
 }
 
 static int hook_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
@@ -218,7 +218,7 @@ static int hook_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct 
 	if (!info)
 		info = &own;
 	left = *timeout;
-	until_ns = d9__clock_mono_ns() + (uint64_t)left.tv_sec * SECOND_NS + (uint64_t)left.tv_nsec;
+	until_ns = d9__clock_mono_ns() + (uint64_t)left.tv_sec * D9__SECOND_NS + (uint64_t)left.tv_nsec;
 	while ((result = D9__BLOCK_REAL(real_sigtimedwait)(set, info, &left)) > 0 && d9__cpu_signal_is_sample(info))
 		left = left_until(until_ns);
 	return result;

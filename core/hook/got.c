@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/sanitized.h"
+#include "base/time.h"
 #include "hook/elf_module.h"
 #include "hook/got.h"
 #include "hook/got_pass.h"
@@ -17,7 +18,7 @@
 #include "record/source.h"
 #include "segment/modules.h"
 
-#define SECOND_LOOK_NS 10000000u
+#define SECOND_LOOK_NS (10 * D9__MS_NS)
 
 static struct {
 	struct d9__got_table *tables; /* under the patch lock */
@@ -106,7 +107,7 @@ static uint64_t coarse_now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return d9__timespec_ns(&now);
 }
 
 static void make_pass(void)

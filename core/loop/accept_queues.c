@@ -16,6 +16,7 @@
 
 #include <dial9/error.h>
 
+#include "base/time.h"
 #include "loop/sock_diag.h"
 #include "loop/spin.h"
 #include "record/sampling.h"
@@ -26,7 +27,6 @@
 #include "ring/gate.h"
 #include "segment/metadata.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define NO_WORKER 255u /* no thread has run its loop yet */
 
 struct listener {
@@ -310,7 +310,7 @@ void d9__accept_queues_tick(void)
 	if (!(d9__gate_word() & D9__GATE_LISTEN) || !(slot = d9__slot_self()))
 		return;
 	err = ask_about_silent_loops(slot, ns);
-	if (!err && ns - said_ns < SECOND_NS)
+	if (!err && ns - said_ns < D9__SECOND_NS)
 		return;
 	said_ns = ns;
 	say(err);

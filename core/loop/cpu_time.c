@@ -12,14 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "record/sandbox.h"
 
 #define FIRST_FD      200 /* out of the way of programs that count on low numbers */
 #define ROOM_MIN      512 /* the least limit of descriptors at which one more is not missing */
-#define REOPEN_NS     UINT64_C(1000000000)
+#define REOPEN_NS     D9__SECOND_NS
 #define DEFAULT_RATE  10u
 #define FRESH_NS      20000u
-#define PAIR_MAX_NS   UINT64_C(10000000) /* a measured pair for each such time, if pairs are rare */
+#define PAIR_MAX_NS   (10 * D9__MS_NS) /* a measured pair for each such time, if pairs are rare */
 #define SLEEP_NS      20000u             /* a park of this length slept, once */
 
 static _Atomic(uint32_t) rate = DEFAULT_RATE;
@@ -142,7 +143,7 @@ void d9__cpu_time_open(struct d9__cpu_time *cpu, uint64_t now_ns)
 
 static uint64_t ns_of(struct timeval tv)
 {
-	return (uint64_t)tv.tv_sec * UINT64_C(1000000000) + (uint64_t)tv.tv_usec * 1000;
+	return (uint64_t)tv.tv_sec * D9__SECOND_NS + (uint64_t)tv.tv_usec * D9__US_NS;
 }
 
 /* Of this thread.  It cannot fail: the kernel knows RUSAGE_THREAD since 2.6.26. */
@@ -173,7 +174,7 @@ static bool read_clock(struct d9__cpu_reading *out)
 	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts) < 0)
 		return false;
 	*out = (struct d9__cpu_reading){
-		.run_ns = (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec,
+		.run_ns = d9__timespec_ns(&ts),
 	};
 	return true;
 }

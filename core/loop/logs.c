@@ -11,6 +11,7 @@
 #include <dial9/event.h>
 
 #include "base/options.h"
+#include "base/time.h"
 #include "loop/adapter.h"
 #include "loop/loops.h"
 #include "record/sandbox.h"
@@ -19,7 +20,6 @@
 #include "segment/metadata.h"
 
 #define LINES_PER_SECOND 1000u
-#define SECOND_NS	 UINT64_C(1000000000)
 #define NO_WORKER	 255u
 
 static const struct d9_field fields[] = {
@@ -83,7 +83,7 @@ static void publish_dropped(void)
 /* Lines of two threads at the turn of a second may both begin it: some more pass then. */
 static bool has_room(uint64_t now_ns)
 {
-	uint64_t now = now_ns / SECOND_NS, counted = atomic_load_explicit(&second,
+	uint64_t now = now_ns / D9__SECOND_NS, counted = atomic_load_explicit(&second,
 									  memory_order_relaxed);
 
 	if (now != counted && atomic_compare_exchange_strong_explicit(

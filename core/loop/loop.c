@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "loop/accept_queues.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
@@ -50,7 +51,7 @@ int d9_library_describe(const char *library, const char *key, const char *value)
 static void read_options(char name[D9__LOOP_NAME_MAX])
 {
 	d9__cpu_time_set_rate((uint32_t)d9__recorder_number(D9__OPTION_SCHED_WAIT_RATE));
-	d9__samples_set_period_ns(d9__recorder_number(D9__OPTION_QUEUE_INTERVAL_MS) * 1000000);
+	d9__samples_set_period_ns(d9__recorder_number(D9__OPTION_QUEUE_INTERVAL_MS) * D9__MS_NS);
 	d9__recorder_text(D9__OPTION_RUNTIME_NAME, name, D9__LOOP_NAME_MAX);
 }
 

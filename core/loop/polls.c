@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "loop/accept_queues.h"
 #include "loop/adapter.h"
 #include "loop/again.h"
@@ -25,7 +26,7 @@
 #include "ring/gate.h"
 #include "ring/names.h"
 
-#define SPIN_PARK_NS UINT64_C(100000000) /* a loop that never waits gets a park this often */
+#define SPIN_PARK_NS (100 * D9__MS_NS) /* a loop that never waits gets a park this often */
 #define SPIN_CHECK   64u		 /* waits without timeout between looks at the clock */
 
 static _Atomic(uint64_t) abandoned;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "loop/accept_queues.h"
 #include "loop/announce.h"
 #include "loop/callsites.h"
@@ -26,8 +27,8 @@
 #include "sample/sampler.h"
 #include "segment/metadata.h"
 
-#define QUEUE_NS UINT64_C(10000000)
-#define TASKS_NS UINT64_C(100000000) /* least time between two task counts of one loop */
+#define QUEUE_NS (10 * D9__MS_NS)
+#define TASKS_NS (100 * D9__MS_NS) /* least time between two task counts of one loop */
 
 /* ---- queues and tasks ---- */
 

@@ -12,13 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "ring/clock.h"
 #include "ring/ring_file.h"
 #include "segment/metadata.h"
 
 /* Programs name their threads at start, some only after the loop began. */
-#define FIRST_LOOK_NS UINT64_C(10000000)
-#define RARE_LOOK_NS  UINT64_C(60000000000)
+#define FIRST_LOOK_NS (10 * D9__MS_NS)
+#define RARE_LOOK_NS  (60 * D9__SECOND_NS)
 #define SETTLE_S      5
 
 struct worker {

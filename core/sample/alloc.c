@@ -14,6 +14,7 @@
 
 #include "base/mapped.h"
 #include "base/options.h"
+#include "base/time.h"
 #include "record/flush.h"
 #include "record/own_memory.h"
 #include "record/recorder.h"
@@ -31,7 +32,6 @@
 #include "segment/metadata.h"
 #include "segment/modules.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define WALKERS	  32 /* samples that are taken at one time with whole stacks */
 #define STACKS	  64 /* remembered by each walker */
 #define OWN_DEPTH 16 /* frames in which ours are looked for */
@@ -504,7 +504,7 @@ static void say(const char *state)
 		told.second_ns = 0;
 	snprintf(told.said, sizeof(told.said), "%s", state);
 	/* A recorder that was started again has a trace of its own, which is to say it too. */
-	if (d9__clock_mono_ns() - told.second_ns < SECOND_NS)
+	if (d9__clock_mono_ns() - told.second_ns < D9__SECOND_NS)
 		return;
 	told.second_ns = d9__clock_mono_ns();
 	d9__metadata_set("source.memory", told.said);

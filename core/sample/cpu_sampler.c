@@ -16,6 +16,7 @@
 #include "ring/gate.h"
 #include "base/mapped.h"
 #include "base/sanitized.h"
+#include "base/time.h"
 #include "record/sampling.h"
 #include "drain/side_event.h"
 #include "ring/slot.h"
@@ -25,8 +26,7 @@
 #include "sample/sampled_threads.h"
 #include "sample/unwind.h"
 
-#define SECOND_NS   UINT64_C(1000000000)
-#define CREDITED_NS (SECOND_NS / 20) /* of CPU time, at most, to one stack: what ran before is not known */
+#define CREDITED_NS (D9__SECOND_NS / 20) /* of CPU time, at most, to one stack: what ran before is not known */
 #define EXPECTED    50u		     /* samples: if none of so many came, the thread does not get its signals */
 
 #define FILTER "a filter of system calls (seccomp), such as containers and systemd have, has to allow it"
@@ -244,7 +244,7 @@ static void found_blocked(struct sampled *thread, uint32_t tid)
 		thread->blocked_tid = tid;
 		thread->blocked_ns = now_ns;
 	}
-	if (!self.said[0] || now_ns - thread->blocked_ns >= SECOND_NS / 2)
+	if (!self.said[0] || now_ns - thread->blocked_ns >= D9__SECOND_NS / 2)
 		say_blocked(tid);
 }
 
@@ -259,7 +259,7 @@ static bool is_barred(uint32_t tid)
 /* The handler's data of the thread |tid|. */
 static void prepare(struct sampled *thread, uint32_t index, uint32_t tid, struct d9__slot *own)
 {
-	uint64_t period_ns = SECOND_NS / self.hz;
+	uint64_t period_ns = D9__SECOND_NS / self.hz;
 
 	thread->slot = d9__sampled_slot(index);
 	thread->sink = own;
@@ -283,7 +283,7 @@ static int start_timer(struct sampled *thread, uint32_t index)
 	d9__cpu_signal_lock();
 	if (d9__cpu_signal_is(self.signal) && !is_barred(tid_of(thread)))
 		timer = d9__cpu_timer_start(tid_of(thread), self.signal, (int)(D9__CPU_SIGNAL_MAGIC | index),
-					    SECOND_NS / self.hz);
+					    D9__SECOND_NS / self.hz);
 	if (timer >= 0)
 		atomic_store(&thread->timer, timer);
 	d9__cpu_signal_unlock();
@@ -294,7 +294,7 @@ static int start_timer(struct sampled *thread, uint32_t index)
 static void tell_blocked(struct sampled *thread, uint32_t tid)
 {
 	uint64_t left_ns = atomic_load_explicit(&thread->left_ns, memory_order_relaxed);
-	uint64_t used_ns, periods, period_ns = SECOND_NS / self.hz;
+	uint64_t used_ns, periods, period_ns = D9__SECOND_NS / self.hz;
 	struct d9__sample_raw raw = { .worker = thread->slot ? __atomic_load_n(&thread->slot->worker, __ATOMIC_RELAXED) : D9__SAMPLE_NO_WORKER,
 				     .tid = tid };
 
@@ -376,7 +376,7 @@ static bool gets_none(struct sampled *thread)
 		thread->taken_before = taken;
 		return false;
 	}
-	return used_ns > thread->cpu_ns && used_ns - thread->cpu_ns > EXPECTED * (SECOND_NS / self.hz);
+	return used_ns > thread->cpu_ns && used_ns - thread->cpu_ns > EXPECTED * (D9__SECOND_NS / self.hz);
 }
 
 /* Whether the kernel refused to show a stack whose bounds are not known. */
@@ -471,7 +471,7 @@ static void once_a_second(void)
 	uint64_t now_ns = d9__clock_mono_ns();
 
 	/* A program that ends within a second has told what was refused. */
-	if (now_ns - self.second_ns < SECOND_NS && !(!strcmp(self.said, "on") && are_cut()))
+	if (now_ns - self.second_ns < D9__SECOND_NS && !(!strcmp(self.said, "on") && are_cut()))
 		return;
 	self.second_ns = now_ns;
 	check_signals();

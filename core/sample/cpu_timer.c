@@ -13,21 +13,17 @@
 
 #include "sample/cpu_timer.h"
 
+#include "base/time.h"
+
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-#define SECOND_NS UINT64_C(1000000000)
 
 /* As the kernel numbers the clock of what a thread runs for: it counts by the scheduler, in nanoseconds. */
 static clockid_t clock_of(uint32_t tid)
 {
 	return (clockid_t)(~tid << 3 | 6u);
-}
-
-static struct timespec time_of(uint64_t ns)
-{
-	return (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
 }
 
 /*
@@ -39,7 +35,7 @@ int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal };
 	/* Anywhere in the first period: else threads that live for less than some periods have too few samples. */
 	uint64_t first_ns = 1 + (period_ns * (tid * 0x9e3779b1u) >> 32);
-	struct itimerspec every = { time_of(period_ns), time_of(first_ns) };
+	struct itimerspec every = { d9__timespec_of(period_ns), d9__timespec_of(first_ns) };
 	int timer;
 
 	event.sigev_value.sival_int = value;
@@ -112,5 +108,5 @@ uint64_t d9__cpu_timer_used_ns(uint32_t tid)
 {
 	struct timespec used;
 
-	return clock_gettime(clock_of(tid), &used) ? 0 : (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
+	return clock_gettime(clock_of(tid), &used) ? 0 : (uint64_t)used.tv_sec * D9__SECOND_NS + (uint64_t)used.tv_nsec;
 }

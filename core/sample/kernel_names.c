@@ -13,15 +13,15 @@
 
 #include "base/heap.h"
 #include "base/sort.h"
+#include "base/time.h"
 #include "record/flush.h"
 #include "ring/emit_inl.h"
 #include "ring/names.h"
 #include "sample/kernel_names.h"
 #include "segment/metadata.h"
 
-#define SECOND_NS   UINT64_C(1000000000)
-#define FLIGHT_NS   (10 * SECOND_NS) /* the ring keeps no more for sure */
-#define BETWEEN_MAX (60 * SECOND_NS)
+#define FLIGHT_NS   (10 * D9__SECOND_NS) /* the ring keeps no more for sure */
+#define BETWEEN_MAX (60 * D9__SECOND_NS)
 #define BITS	    13
 #define PLACES	    (1u << BITS)
 #define FULL	    (PLACES / 2) /* more addresses stay without names */
@@ -176,7 +176,7 @@ void d9__kernel_names_met(struct d9__slot *own, uint64_t pc, uint64_t ns)
 	met->pc = pc;
 	self.n++;
 	if (!self.pending++ && !self.due_ns)
-		self.due_ns = ns + SECOND_NS;
+		self.due_ns = ns + D9__SECOND_NS;
 }
 
 /* ---- looking up ---- */
@@ -254,7 +254,7 @@ void d9__kernel_names_look(struct d9__slot *own, uint64_t now_ns, bool last)
 		say(look_up(own, addresses, symbols, now_ns));
 	d9__free(addresses);
 	d9__free(symbols);
-	self.between_ns = self.between_ns ? 2 * self.between_ns : 2 * SECOND_NS;
+	self.between_ns = self.between_ns ? 2 * self.between_ns : 2 * D9__SECOND_NS;
 	if (self.between_ns > BETWEEN_MAX)
 		self.between_ns = BETWEEN_MAX;
 	self.due_ns = now_ns + self.between_ns;

@@ -12,11 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/time.h"
 #include "drain/side_event.h"
 #include "ring/slot.h"
 #include "sample/perf_event.h"
 
-#define D9__PERF_LOOK_NS UINT64_C(100000000) /* rings are large enough for twice as long */
+#define D9__PERF_LOOK_NS (100 * D9__MS_NS) /* rings are large enough for twice as long */
 
 struct d9__perf_source {
 	struct d9__slot *own;	/* where samples go */

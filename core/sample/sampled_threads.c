@@ -11,10 +11,10 @@
 
 #include "base/dir.h"
 #include "base/thread.h"
+#include "base/time.h"
 #include "record/sampling.h"
 #include "sample/sampled_threads.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 
 struct sampled_thread {
 	uint32_t tid; /* 0: none */
@@ -196,7 +196,7 @@ static bool has_changed(void)
 void d9__sampled_look(const struct d9__slot *own, uint64_t now_ns)
 {
 	bool all = atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed);
-	bool due = now_ns - self.second_ns >= SECOND_NS;
+	bool due = now_ns - self.second_ns >= D9__SECOND_NS;
 
 	look_at_slots(own);
 	if (due) {

@@ -8,6 +8,7 @@
 
 #include <dial9/options.h>
 
+#include "base/time.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
 #include "record/source.h"
@@ -23,7 +24,6 @@
 #include "sample/unwind_table.h"
 #include "segment/metadata.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 
 /* What is said of a source. */
 struct state {
@@ -118,7 +118,7 @@ static void sample(struct d9__slot *own, uint32_t hz, bool off_cpu, uint64_t now
 {
 	uint32_t backend = atomic_load_explicit(&d9__sampling.cpu_backend, memory_order_relaxed);
 	uint64_t due_ns = UINT64_MAX;
-	bool again = now_ns - self.second_ns >= SECOND_NS;
+	bool again = now_ns - self.second_ns >= D9__SECOND_NS;
 
 	self.resting = false;
 	/* Or there is nothing else to record. */

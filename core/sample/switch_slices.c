@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "ring/clock.h"
 #include "sample/perf_event.h"
 #include "sample/perf_sampler.h"
@@ -13,11 +14,10 @@
 #include "sample/switch_slices.h"
 #include "segment/metadata.h"
 
-#define MS_NS	     UINT64_C(1000000)
-#define SLICE_NS     (100 * MS_NS)
-#define EVERY_NS     (10000 * MS_NS)
+#define SLICE_NS     (100 * D9__MS_NS)
+#define EVERY_NS     (10000 * D9__MS_NS)
 #define DUTY	     "0.01"
-#define LOOK_NS	     (10 * MS_NS) /* in a slice */
+#define LOOK_NS	     (10 * D9__MS_NS) /* in a slice */
 #define STACK_BYTES  8192u
 #define RING	     ((size_t)2 << 20)	 /* 250 stacks: 25,000 switches a second */
 #define RING_OF_MANY ((size_t)512 << 10) /* the same of each of more than FEW threads */

@@ -19,9 +19,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/heap.h"
 #include "base/maps.h"
 #include "base/sort.h"
+#include "base/time.h"
 #include "sample/eh_frame.h"
 #include "sample/module_frames.h"
 #include "sample/unwind_table.h"
@@ -34,8 +36,7 @@
 /* In libraries of distributions a row describes about 5 bytes of .eh_frame. */
 #define SECTION_PER_ROW 5
 
-#define SECOND_NS     UINT64_C(1000000000)
-#define RETIRED_NS    (10 * SECOND_NS)
+#define RETIRED_NS    (10 * D9__SECOND_NS)
 #define RETIRED_KEPT  64
 #define RETIRED_TICKS 64
 
@@ -96,7 +97,7 @@ static bool ever_walked;
 /* In order, without overlaps. */
 struct ranges {
 	struct d9__mapping *range;
-	size_t n, capacity;
+	size_t n;
 };
 static struct ranges others; /* executable memory that no module has, as it was at |others_ns| */
 static uint64_t others_ns;
@@ -314,15 +315,8 @@ static bool add_range(struct ranges *ranges, uintptr_t low, uintptr_t high)
 		last->high = high;
 		return true;
 	}
-	if (ranges->n == ranges->capacity) {
-		size_t more = ranges->capacity ? ranges->capacity * 2 : 32;
-		struct d9__mapping *grown = d9__reallocarray(ranges->range, more, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		ranges->range = grown;
-		ranges->capacity = more;
-	}
+	if (!d9__array_grow(ranges->range, ranges->n))
+		return false;
 	ranges->range[ranges->n++] = (struct d9__mapping){ low, high, PROT_EXEC };
 	return true;
 }
@@ -595,7 +589,7 @@ static int look_for_others(uint64_t now_ns)
 {
 	int err;
 
-	if (now_ns - others_ns < SECOND_NS || !take_flag(&was_nowhere))
+	if (now_ns - others_ns < D9__SECOND_NS || !take_flag(&was_nowhere))
 		return 0;
 	others_ns = now_ns;
 	err = read_mappings();
