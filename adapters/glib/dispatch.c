@@ -22,7 +22,7 @@ struct d9__glib_seen d9__glib_seen;
 
 /* ---- rounds ---- */
 
-/* The context's pending sources, by the owner inside a dispatch: nobody else touches them. */
+/* The context's pending sources, by the owner inside a dispatch: no other thread touches them. */
 static uint32_t depth_of(const GMainContext *context)
 {
 	const struct {
@@ -36,7 +36,7 @@ static uint32_t depth_of(const GMainContext *context)
 	return array ? array->n : 0;
 }
 
-/* What of a round was not seen is known when it is over, and not before. */
+/* The dispatches of a round that were not seen are known when it is over, and not before. */
 void d9__glib_new_round(struct d9__glib_context *record, struct d9__glib_thread *thread)
 {
 	uint32_t left = atomic_load_explicit(&record->left, memory_order_relaxed);
@@ -49,7 +49,7 @@ void d9__glib_new_round(struct d9__glib_context *record, struct d9__glib_thread 
 	}
 }
 
-/* What is pending, this source included, and whether nothing was dispatched since the wait. */
+/* Fill in how much is pending, this source included, and if it is the first since the wait. */
 static inline void enter_round(struct d9__glib_context *record, const GMainContext *context,
 			       struct d9_poll *poll)
 {
@@ -81,7 +81,7 @@ static bool find_armed(struct d9__glib_known *known)
 	return true;
 }
 
-/* Who made it, and when it was handed over. */
+/* Its waker, and when it was handed over. */
 static void describe_origin(struct d9__glib_context *record, struct d9__glib_known *known,
 			    const GSource *source, GSourceFunc callback, gpointer data, struct d9__stub *stub)
 {
@@ -156,7 +156,7 @@ static uint64_t due_ns(GSource *source, bool surely)
 	return surely || (ns && ns <= d9_loop_now()) ? ns : 0;
 }
 
-/* Why it runs now, unless somebody has said so; an idle source has been announced. */
+/* Why it runs now, unless that was told before; an idle source has been announced. */
 static __attribute__((noinline)) void describe_wake(struct d9_poll *poll, GSource *source,
 						    unsigned ready)
 {
@@ -253,7 +253,7 @@ static inline gboolean run_as_poll(struct d9__glib_context *record, struct d9__g
 			d9_poll_end(&frame.poll);
 		return again;
 	}
-	/* What notifies of its end is the program's code. */
+	/* The function that is told of its end is the program's code. */
 	frame.poll.flags |= D9_POLL_BREAKS_BATCH;
 	d9_poll_end(&frame.poll);
 	d9_task_end(D9_LIBRARY_GLIB, frame.poll.task.key);

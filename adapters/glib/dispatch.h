@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs between GLib and a source's own functions. */
+/* Dispatch: from GLib through our stubs to a source's own functions. */
 
 #pragma once
 
@@ -20,7 +20,7 @@ void d9__glib_new_round(struct d9__glib_context *record, struct d9__glib_thread 
 /* Where a context holds its pending sources; 0: not found. */
 extern uint32_t d9__glib_pending_at;
 
-/* What the self-test's dispatches showed. */
+/* The dispatches that the self-test saw. */
 struct d9__glib_seen {
 	GSource *sources[4];
 	unsigned n, depth;

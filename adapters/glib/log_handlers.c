@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines of g_log() and of GLib itself go to a handler: that of their domain, or the default one.
- * What the program sets as such stands behind ours, with its own data.
+ * The program's handler stands behind ours, with its own data.
  */
 #include "config.h"
 
@@ -61,7 +61,7 @@ static struct handler *find(GLogFunc function, gpointer data, GDestroyNotify des
 	return NULL;
 }
 
-/* What to hand to on_line(); NULL: there is no place for more, or nothing to stand before. */
+/* The argument for on_line(); NULL: there is no place for more, or nothing to stand before. */
 static struct handler *stand_before(GLogFunc function, gpointer data, GDestroyNotify destroy)
 {
 	struct handler *handler = find(function, data, destroy);

@@ -165,7 +165,7 @@ static void log_many(const gchar *domain, GLogLevelFlags flags, size_t pairs, va
 #define W16(i) W4(i), W4((i) + 4), W4((i) + 8), W4((i) + 12)
 #define W64    W16(0), W16(16), W16(32), W16(48)
 
-/* What stands behind the text belongs to its format, which does not ask for it. */
+/* Arguments behind the message belong to its format, which is text by now and asks for none. */
 static void log_few(const gchar *domain, GLogLevelFlags flags, size_t pairs, va_list args,
 		    const char *text)
 {

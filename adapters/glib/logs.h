@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is logged through GLib, as events; only if the recorder is to have it.  Where lines go, what
- * they look like and who handles them stays as it is: g_log_set_writer_func() is left to the program.
+ * Lines that are logged through GLib, as events; only if the recorder is to have them.  Where lines
+ * go, what they look like and who handles them stays as it is: g_log_set_writer_func() is left to
+ * the program.
  */
 
 #pragma once

@@ -27,7 +27,7 @@
 	F(int, close, (int fd))                                                                    \
 	F(int, eventfd, (unsigned value, int flags))
 
-/* What everyone else calls of GLib. */
+/* GLib's functions that other modules call. */
 #define D9__GLIB_OUTER(F)                                                                          \
 	F(GSource *, g_source_new, (GSourceFuncs * funcs, guint size))                             \
 	F(void, g_source_set_funcs, (GSource * source, GSourceFuncs * funcs))                      \
@@ -116,7 +116,7 @@
 	F(GMainContext *, g_main_loop_get_context, (GMainLoop * loop))                             \
 	F(gint, g_poll, (GPollFD * fds, guint n, gint timeout))
 
-/* The same, of newer versions only: NULL in others. */
+/* Also only called, and in newer versions alone: NULL in others. */
 #define D9__GLIB_NEWER(F)                                                                          \
 	F(gboolean, g_source_get_ready_time_ns, (GSource * source, uint64_t * time))
 

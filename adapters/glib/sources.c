@@ -308,7 +308,7 @@ gpointer d9__hook_g_source_add_unix_fd(GSource *source, gint fd, GIOCondition ev
 	return d9__glib.g_source_add_unix_fd(source, fd, events);
 }
 
-/* What its dispatch function will be given, if that is set already.  No lock is held. */
+/* The callback that its dispatch function will be given, if it is set already.  No lock is held. */
 static GSourceFunc callback_of(GSource *source, gpointer *data)
 {
 	void (*get)(gpointer, GSource *, GSourceFunc *, gpointer *) = NULL;
@@ -477,8 +477,8 @@ static void invoke_later(GMainContext *context, gint priority, GSourceFunc callb
 
 /*
  * GLib's call runs the callback itself if this thread owns the context, or it is the thread's default
- * and nobody owns it; else it makes a source.  Which of the two cannot be learnt behind it, and a check
- * before it holds only for a context that is ours.  So where nobody owns it we take it first, and where
+ * and no thread owns it; else it makes a source.  Which of the two cannot be learnt behind it, and a check
+ * before it holds only for a context that is ours.  So where no thread owns it we take it first, and where
  * another thread has it the source is made here.
  */
 static void invoke(GMainContext *context, gint priority, GSourceFunc callback, gpointer data,
@@ -511,7 +511,7 @@ void d9__hook_g_main_context_invoke_full(GMainContext *context, gint priority,
 	invoke(context, priority, callback, data, notify, CALLER());
 }
 
-/* ---- somebody makes a source ready ---- */
+/* ---- the program makes a source ready ---- */
 
 /* The source |about| waits for another time from now on. */
 static __attribute__((noinline)) void note_waits(const struct d9__glib_thread *thread, const GSource *source,

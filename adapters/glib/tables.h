@@ -12,7 +12,7 @@
 
 #include "glib/real.h"
 
-/* What makes a source of a table ready, as far as its dispatch function tells. */
+/* The reason why a source of a table is ready, as far as its dispatch function tells. */
 enum d9__glib_ready {
 	D9__READY_UNKNOWN, /* its prepare or check function, or its own deadline */
 	D9__READY_TIMER,
@@ -46,7 +46,7 @@ bool d9__glib_patch_exported(void);
 /* Put the program's functions back in all tables that were patched: the self-test failed. */
 void d9__glib_unpatch(void);
 
-/* The `get` of GLib's own table of callbacks, which |source| uses: sees tables that nobody named. */
+/* The `get` of GLib's own table of callbacks, which |source| uses: sees tables that no call named. */
 void d9__glib_patch_get(GSource *source);
 
 extern _Atomic(uint32_t) d9__glib_tables, d9__glib_stubs_full, d9__glib_unpatchable;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this thread is doing with GLib. */
+/* Thread: the state of this thread in GLib. */
 
 #pragma once
 
@@ -21,8 +21,8 @@ struct d9__glib_thread {
 	uint8_t captured_bytes;
 	bool capturing;   /* the next write is noted and not made */
 	bool calibrating; /* nothing is recorded, what hooks see is noted */
-	bool inside;      /* in a poll function of the program's own */
-	bool timing;      /* a prepare() or check() function of the program's runs */
+	bool inside;      /* in the program's own poll function */
+	bool timing;      /* the program's prepare() or check() function runs */
 	bool looked;      /* for a context that this thread runs without our knowing */
 
 	GSource *chain;  /* is being dispatched: its dispatch function may call another one */

@@ -179,7 +179,7 @@ static void sample(struct d9__glib_context *record, uint64_t now_ns)
 	d9__got_rescan_paced(now_ns);
 }
 
-/* Inside a callback it blocks the loop; else it is that of a context nobody has shown us. */
+/* Inside a callback it blocks the loop; else it is that of a context that we have not seen. */
 static void note_unbound(struct wait *wait)
 {
 	if (d9_poll_task() != 0)
@@ -353,12 +353,12 @@ int d9__hook_eventfd(unsigned value, int flags)
 	int fd = d9__glib.eventfd(value, flags);
 
 	if (fd >= 0)
-		d9__glib_note_closed(fd); /* somebody else closed the one of that number */
+		d9__glib_note_closed(fd); /* the one of that number was closed elsewhere */
 	d9__glib_thread()->eventfd = fd;
 	return fd;
 }
 
-/* ---- poll functions of the program's own ---- */
+/* ---- the program's own poll functions ---- */
 
 gint d9__glib_chain_poll(GPollFD *fds, guint n, gint timeout)
 {

@@ -10,7 +10,7 @@
 
 struct d9__glib_context;
 
-/* What we install where the program has a poll function of its own. */
+/* Our poll function, where the program has one of its own. */
 gint d9__glib_chain_poll(GPollFD *fds, guint n, gint timeout);
 
 /* A hook of this thread's saw the wake-up descriptor |fd| with the self-test's timeout of 0. */

@@ -52,7 +52,7 @@ learn(struct d9__libev_record *record, const struct ev_watcher *w, const void *c
 	struct d9__libev_watcher *known = d9__libev_place_for(record, w);
 	struct d9_task task = { .fd = -1 };
 
-	/* What a start told; of a start that went by a pointer taken before we came, nothing did. */
+	/* A start told it, unless the program called by a pointer that it took before we came. */
 	if (!d9__task_armed(D9_LIBRARY_LIBEV, (uintptr_t)w, &task) || !task.callsite ||
 	    task.callsite->callback != callback)
 		task = (struct d9_task) { .fd = -1, .kind = d9__libev_kind(events) };
@@ -87,7 +87,7 @@ static __attribute__((noinline)) void begin_other(struct d9__libev_record *recor
 	d9__poll_begin_other(poll);
 }
 
-/* A callback of the program's runs; whoever runs a batch of them puts back what was before, once. */
+/* The program's callback runs.  The caller puts the state back, once for a batch of callbacks. */
 static inline void enter_callback(struct d9__libev_record *record, const void *callback,
 				  const struct d9__libev_context *saved)
 {
@@ -105,7 +105,7 @@ static inline void leave_callbacks(struct d9__libev_context *saved)
 	d9__libev_thread()->now = *saved;
 }
 
-/* What is remembered of |w|, whose callback is |callback|; NULL: nothing, or of another callback. */
+/* Recall |w|, whose callback is |callback|.  NULL: it is not known, or with another callback. */
 static inline struct d9__libev_watcher *recall_as(struct d9__libev_record *record,
 						  const struct ev_watcher *w, const void *callback)
 {
@@ -201,7 +201,7 @@ record_poll(struct batch *batch, struct ev_loop *loop, struct d9__libev_watcher 
 	__attribute__((cleanup(end_poll))) struct frame frame;
 	d9__libev_watcher_fn callback = w->cb;
 
-	/* What it fed itself is not in the sum that this batch began with. */
+	/* Watchers that callbacks fed are not in the sum that this batch began with. */
 	begin_poll(&frame, batch->record, known, w, (const void *)callback, events,
 		   batch->depth ? batch->depth : 1, batch->flags, 0, &batch->saved);
 	callback(loop, w, events);

@@ -96,7 +96,7 @@ static uint64_t run_script(struct ev_loop *loop, uint64_t seed, bool ours)
 		act(loop);
 	drain(loop);
 	note(d9__libev.ev_pending_count(loop));
-	/* What a script leaves behind must not meet the next one. */
+	/* Events that a script leaves behind must not meet the next one. */
 	while (d9__libev.ev_pending_count(loop))
 		d9__libev.ev_invoke_pending(loop);
 	return script.hash;

@@ -29,7 +29,7 @@ struct d9__libev_layout {
 /* Constant once d9__libev_calibrate() has returned. */
 extern struct d9__libev_layout d9__libev_layout;
 
-/* What hooks saw of the program and of the scratch loop.  Set by them, never back. */
+/* Facts that hooks saw in the program and in the scratch loop.  Set by hooks, never back. */
 struct d9__libev_seen {
 	bool feed;	/* libev's own call of ev_feed_event() */
 	bool allocator; /* the program brings its own: the size of a loop cannot be asked for */

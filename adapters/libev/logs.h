@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libev complains of, as events; only if the recorder is to have them. */
+/* libev's complaints, as events; only if the recorder is to have them. */
 
 #pragma once
 

@@ -16,7 +16,7 @@
 #include "libev/watchers.h"
 #include "loop/adapter.h"
 
-/* Handed to libev in the place of the program's pair.  Ours to free, once it was called. */
+/* Given to libev in place of callback and argument.  We free it, once libev called it. */
 struct once {
 	d9__libev_once_fn callback;
 	void *arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libev calls around each wait of an attached loop. */
+/* Functions that libev calls around each wait of an attached loop. */
 
 #pragma once
 

@@ -18,7 +18,7 @@ void d9__libev_static_callback(const void *callback);
 /* Where our code lies that calls callbacks of the program; the program's own is all around. */
 bool d9__libev_calling_code(struct d9__module_range *range);
 
-/* What calls callbacks lies together, so that its return addresses are known. */
+/* Functions that call callbacks lie together, so that their return addresses are known. */
 #define D9__CALLS_BACK __attribute__((section("d9_ev_calls_back")))
 
 #else

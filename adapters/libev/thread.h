@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this thread is doing with libev. */
+/* Thread: the state of this thread in libev. */
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 struct d9__libev_record;
 
-/* What a nested run or poll saves on its own stack and puts back. */
+/* The state that a nested run or poll saves on its own stack and puts back. */
 struct d9__libev_context {
 	struct d9__libev_record *record; /* whose callback runs; NULL: none */
 	const void *callback;            /* that runs, libev's own included; NULL: none */

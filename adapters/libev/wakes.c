@@ -88,7 +88,7 @@ static inline void wake_by_libev(const struct d9__libev_thread *thread,
 			NULL);
 }
 
-/* What is left of a one-shot timer's time counts from when the loop last looked at the clock. */
+/* A one-shot timer's rest of time counts from when the loop last looked at the clock. */
 static uint64_t timer_due_ns(const struct d9__libev_record *record, const ev_timer *timer)
 {
 	struct ev_loop *loop = (struct ev_loop *)(uintptr_t)atomic_load_explicit(
@@ -197,7 +197,7 @@ void d9__hook_ev_feed_event(struct ev_loop *loop, void *w, int events)
 	d9__libev.ev_feed_event(loop, w, events);
 }
 
-/* What libev feeds meanwhile is the program's doing. */
+/* The program is the waker of all that libev feeds meanwhile. */
 #define FEEDS_FOR_PROGRAM(call)                                                                    \
 	do {                                                                                       \
 		struct d9__libev_thread *thread = d9__libev_thread();                              \

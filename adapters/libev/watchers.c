@@ -161,7 +161,7 @@ static inline void on_other(struct d9__libev_record *record, void *w, struct sta
 	(void)start;
 }
 
-/* embed without a callback of the program's, and what libev starts for itself, are not noted. */
+/* Watchers that libev starts for itself are not noted, nor embed without a program's callback. */
 #define START(type, kind_, details)                                                                \
 	void d9__hook_ev_##type##_start(struct ev_loop *loop, ev_##type *w)                        \
 	{                                                                                          \
@@ -298,7 +298,7 @@ void d9__hook_ev_timer_again(struct ev_loop *loop, ev_timer *w)
 
 /* ---- stopped ---- */
 
-/* What was announced will not run, and its next poll must not be measured from that. */
+/* The wake that was announced is void: the next poll must not be measured from it. */
 static void forget_wake(struct d9__libev_watcher *known, const void *w)
 {
 	if (known)
@@ -423,7 +423,7 @@ uint64_t d9__libev_timer_due_ns(const ev_timer *timer, const struct d9__libev_wa
 		return ns_of(timer->at - timer->repeat);
 	if (known && known->due_ns)
 		return known->due_ns;
-	/* What is left of its time: the loop has just looked at the clock. */
+	/* |at| is the rest of its time, because the loop has just looked at the clock. */
 	return ns_of((double)d9_loop_now() / NS_PER_S + timer->at);
 }
 

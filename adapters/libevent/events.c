@@ -14,7 +14,7 @@
 #include "libevent/thread.h"
 #include "loop/adapter.h"
 
-/* What |event| is called with if it is given |arg|, which may stand for the event itself. */
+/* The argument that |event| is called with if it is given |arg|, which may stand for the event. */
 static void *argument_of(struct event *event, void *arg)
 {
 	/* relaxed: it is one constant address, or not known yet */

@@ -38,7 +38,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool done;
 static bool custom_allocator;
 
-/* What the hooks saw of the scratch base's calls.  Under |lock|. */
+/* The scratch base's calls that reached the hooks.  Under |lock|. */
 static bool assign_seen, activation_seen;
 
 /* On the heap while calibration runs. */

@@ -34,7 +34,7 @@ void d9__libevent_calibrate(struct event_base *base);
 /* Must public calls tell of wakes? */
 static inline bool d9__libevent_wakes_are_public(void)
 {
-	/* relaxed: an activation before the first attach is nobody's wake */
+	/* relaxed: an activation before the first attach wakes no task of ours */
 	return atomic_load_explicit(&d9__libevent_fields.wake_by_public_calls,
 				    memory_order_relaxed);
 }
@@ -75,5 +75,5 @@ uint64_t d9__libevent_due_ns(const void *event, uint64_t now_ns);
 /* The next deadline of |event|, whose timer is set: ns of CLOCK_MONOTONIC, or 0 if unknown. */
 uint64_t d9__libevent_deadline_ns(const void *event);
 
-/* |timeout| of the program's, which may be one of libevent's common ones, in ns. */
+/* The program's |timeout|, which may be one of libevent's common ones, in ns. */
 uint64_t d9__libevent_timeout_ns(const struct timeval *timeout);

@@ -70,7 +70,7 @@ static void tell_formatted(int severity, const char *error, const char *format, 
 	tell(severity, text);
 }
 
-/* What libevent says of the scratch base is not the program's: see d9__hook_evutil_getenv_(). */
+/* Lines about the scratch base are dropped: see d9__hook_evutil_getenv_(). */
 void d9__hook_event_logv_(int severity, const char *error, const char *format, va_list args)
 {
 	if (d9__libevent_thread()->calibrating)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libevent logs, as events; only if the recorder is to have them. */
+/* Lines that libevent logs, as events; only if the recorder is to have them. */
 
 #pragma once
 

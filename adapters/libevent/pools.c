@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs between libevent and the program's callback. */
+/* Pools: from libevent through our stubs to the program's callback. */
 
 #include "config.h"
 
@@ -87,7 +87,7 @@ static inline const struct d9_callsite *callsite_of(struct d9__stub *stub)
 	return atomic_load_explicit(&stub->tag, memory_order_relaxed);
 }
 
-/* What d9__poll_begin_known() wants.  An initialiser of the whole would take longer than all the rest. */
+/* Fill in what d9__poll_begin_known() reads; an initialiser of the whole would take longer than all the rest. */
 static inline void enter(struct poll_frame *frame, struct d9__libevent_thread *thread,
 			 struct d9__stub *stub, uint64_t key, uint64_t identity)
 {
@@ -103,7 +103,7 @@ static inline void enter(struct poll_frame *frame, struct d9__libevent_thread *t
 	frame->poll.task.identity = identity;
 	frame->poll.task.callsite = callsite_of(stub);
 	frame->poll.ready_ns = 0;
-	/* This one counts, whoever made it ready. */
+	/* This one counts, whatever made it ready. */
 	frame->poll.depth = thread->depth ? thread->depth : 1;
 	frame->poll.flags = flags;
 	frame->poll.reason = D9_WAKE_UNKNOWN;
@@ -118,7 +118,7 @@ static inline void run_begins(struct d9__libevent_thread *thread, struct d9__stu
 
 /* ---- events ---- */
 
-/* What libevent registers for a listener; NULL until it made one. */
+/* The callback that libevent registers for a listener; NULL until it made one. */
 static _Atomic(void *) listener_callback;
 
 void d9__note_listener_callback(d9__event_fn callback)
@@ -337,7 +337,7 @@ static void run_pair(void *object, void *arg, unsigned index)
 		((type)stub->callback)(__VA_ARGS__);                                               \
 	} while (0)
 
-/* The same of a callback that returns something. */
+/* As SPAN, of a callback that returns something. */
 #define RETURN_SPAN(pool, index, type, ...)                                                        \
 	struct d9__stub *stub = d9__stub_at(&(pool), index);                                       \
 	struct d9_loop_span span __attribute__((cleanup(d9_loop_span_exit)));                      \

@@ -11,7 +11,7 @@
 
 #include "libevent/real.h"
 
-/* What a call of the stub is to the trace. */
+/* The meaning of a call of the stub to the trace. */
 enum d9__stub_kind {
 	D9__STUB_POLL,
 	D9__STUB_ONCE,      /* a poll; its task ends with it */
@@ -28,7 +28,7 @@ d9__bufferevent_event_fn d9__wrap_bufferevent_event(d9__bufferevent_event_fn cal
 struct d9__libevent_thread;
 
 /*
- * The same of what a hook was given whose caller is |caller|: unwraps |*callback|, and finds the site.
+ * Wrap what a hook was given whose caller is |caller|: unwrap |*callback|, and find the site.
  * Quick if this thread's latest one of the kind, POLL or ONCE, was the same.
  */
 d9__event_fn d9__wrap_event_called(struct d9__libevent_thread *thread, d9__event_fn *callback,

@@ -33,7 +33,7 @@ struct d9__libevent_thread;
 void d9__note_event_role(const struct d9__libevent_thread *thread, d9__event_fn callback, int fd,
 			 short events);
 
-/* The same of a one-shot event, of a deferred callback, and of a finalizer. */
+/* Note the role of a one-shot event, of a deferred callback, and of a finalizer. */
 void d9__note_once_role(d9__event_fn callback);
 void d9__note_deferred_role(const struct d9__libevent_thread *thread, d9__pair_fn callback);
 void d9__note_finalizer_role(d9__pair_fn callback);

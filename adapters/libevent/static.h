@@ -30,7 +30,7 @@ bool d9__libevent_in_image(const void *address);
 /* Is |address| in a function of ours that calls a callback of the program? */
 bool d9__libevent_calls_back_at(const void *address);
 
-/* What calls callbacks lies together, so that its return addresses are known. */
+/* Functions that call callbacks lie together, so that their return addresses are known. */
 #define D9__CALLS_BACK __attribute__((section("d9_calls_back")))
 
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this thread is doing with libevent. */
+/* Thread: the state of this thread in libevent. */
 
 #pragma once
 
@@ -21,7 +21,7 @@ enum d9__libevent_state {
 	D9__STATE_INTERNAL, /* in a callback of libevent's own */
 };
 
-/* What a nested loop or poll saves on its own stack and puts back. */
+/* The state that a nested loop or poll saves on its own stack and puts back. */
 struct d9__libevent_context {
 	struct d9__libevent_base *base; /* NULL: none, or one that is not recorded */
 	struct d9__stub *stub;          /* of the running poll */
@@ -36,7 +36,7 @@ struct d9__libevent_thread {
 	struct d9__libevent_context now;
 	void *site;     /* who called the outermost hooked function of libevent; NULL: none active */
 	uint32_t depth; /* ready in this batch, the next one included */
-	/* What d9__wrap_event_called() gave the latest time, of two kinds: stub + 1; 0: nothing. */
+	/* The latest answer of d9__wrap_event_called(), of two kinds: stub + 1; 0: none. */
 	uint16_t latest[2];
 	bool skip_assign;  /* the next event_assign() comes from a hook that has seen to it */
 	bool constructing; /* inside the outermost constructor of a base */
@@ -99,7 +99,7 @@ void d9__libevent_scope_leave(struct d9__libevent_scope *scope);
 /* The site of a registration that returns to |caller|. */
 void *d9__libevent_site(void *caller);
 
-/* The same of a function that only libevent calls. */
+/* The site of a registration by a function that only libevent calls. */
 static inline void *d9__libevent_own_site(void *caller)
 {
 	void *site = d9__libevent_site(caller);

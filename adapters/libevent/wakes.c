@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What made a callback ready, read off libevent's activation functions where they are reachable.
+ * Wakes: why a callback is ready, read off libevent's activation functions where they are reachable.
  * They run with the base lock held: nothing here calls libevent or takes a lock.
  */
 
@@ -89,7 +89,7 @@ static __attribute__((noinline)) void wake(struct event_base *base, const void *
 		d9_wake(loop, (uintptr_t)key, reason, NULL);
 }
 
-/* The two usual cases on a thread that runs |base|: by a callback of the program's, by the backend. */
+/* The two usual cases on a thread that runs |base|: by the program's callback, by the backend. */
 static inline bool wake_here(struct d9__libevent_thread *thread, struct event_base *base,
 			     const void *key)
 {
@@ -162,7 +162,7 @@ static inline void activate(struct event *event, int result, short n_calls)
 	d9__real.event_active(event, result, n_calls);
 }
 
-/* By an evwatch of the program's (2.2), where else timers come due. */
+/* By the program's evwatch (2.2), where else timers come due. */
 static __attribute__((noinline)) void activate_between_callbacks(struct d9__libevent_thread *thread,
 								 struct event *event, int result,
 								 short n_calls)

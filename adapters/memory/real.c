@@ -55,7 +55,7 @@ size_t d9__arena_size(const void *block)
 enum { UNKNOWN, SEARCHING, KNOWN };
 static _Atomic(int) state;
 
-/* False: somebody is looking them up, perhaps this thread. */
+/* False: a thread is looking them up, perhaps this one. */
 static bool known(void)
 {
 	d9__real_find();

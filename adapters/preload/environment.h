@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What children of the recorded program inherit of us. */
+/* Environment: the variables that children of the recorded program inherit of us. */
 
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes contexts and sources, for a GLib that is loaded later. */
+/* Exports that make contexts and sources, for a GLib that is loaded later. */
 #include "config.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "preload/glib.h"
 #include "preload/start.h"
 
-/* One export: whoever the call means, and the adapter's hook by default. */
+/* One export: the function that the call means, and the adapter's hook by default. */
 #define EXPORT(type, name, params, ...)                                                            \
 	static struct d9__first_call on_##name =                                                      \
 		D9__TRIGGER(#name, d9__glib_refresh, d9__glib_owns);                               \
@@ -21,7 +21,7 @@
 	{                                                                                          \
 		bool nobody;                                                                       \
 		type(*target) params =                                                             \
-			d9__trigger_target(&on_##name, __builtin_return_address(0), &nobody);      \
+			d9__first_call_target(&on_##name, __builtin_return_address(0), &nobody); \
                                                                                                    \
 		if (nobody)                                                                        \
 			return 0;                                                                  \
@@ -46,7 +46,7 @@ int g_module_symbol(struct _GModule *module, const char *name, void **symbol)
 
 	/* libsoup asks in its constructor: too early for a self-test. */
 	if (atomic_load_explicit(&d9__preload_started, memory_order_relaxed))
-		target = d9__trigger_target(&trigger, __builtin_return_address(0), &nobody);
+		target = d9__first_call_target(&trigger, __builtin_return_address(0), &nobody);
 	/* There is no hook of it: what the call means otherwise is the next one. */
 	if (!target)
 		target = d9__module_next_definition(&trigger, trigger.name);

@@ -22,6 +22,6 @@ D9_API unsigned g_source_attach(struct _GSource *source, struct _GMainContext *c
 
 /*
  * Makes no loop, but through it programs in Python, Lua, ... get at all of GLib that they call, whose
- * calls of the above nobody sees: GObject introspection looks functions up by their names.
+ * calls of the above are not seen: GObject introspection looks functions up by their names.
  */
 D9_API int g_module_symbol(struct _GModule *module, const char *name, void **symbol);

@@ -14,7 +14,8 @@ struct ev_loop *ev_default_loop(unsigned flags)
 {
 	void *caller = __builtin_return_address(0);
 	bool nobody;
-	struct ev_loop *(*target)(unsigned) = d9__trigger_target(&on_default_loop, caller, &nobody);
+	struct ev_loop *(*target)(unsigned) =
+		d9__first_call_target(&on_default_loop, caller, &nobody);
 
 	if (nobody)
 		return NULL;
@@ -25,7 +26,7 @@ struct ev_loop *ev_loop_new(unsigned flags)
 {
 	void *caller = __builtin_return_address(0);
 	bool nobody;
-	struct ev_loop *(*target)(unsigned) = d9__trigger_target(&on_loop_new, caller, &nobody);
+	struct ev_loop *(*target)(unsigned) = d9__first_call_target(&on_loop_new, caller, &nobody);
 
 	if (nobody)
 		return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the preload library exports to learn of a libev that is loaded later; as preload/libevent.h. */
+/* Exports of the preload library that learn of a libev that is loaded later; as preload/libevent.h. */
 
 #pragma once
 

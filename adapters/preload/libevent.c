@@ -16,7 +16,7 @@ struct event_base *event_base_new(void)
 {
 	void *caller = __builtin_return_address(0);
 	bool nobody;
-	struct event_base *(*target)(void) = d9__trigger_target(&on_base_new, caller, &nobody);
+	struct event_base *(*target)(void) = d9__first_call_target(&on_base_new, caller, &nobody);
 
 	if (nobody)
 		return NULL;
@@ -28,7 +28,7 @@ struct event_base *event_base_new_with_config(const struct event_config *config)
 	void *caller = __builtin_return_address(0);
 	bool nobody;
 	struct event_base *(*target)(const struct event_config *) =
-		d9__trigger_target(&on_base_new_with_config, caller, &nobody);
+		d9__first_call_target(&on_base_new_with_config, caller, &nobody);
 
 	if (nobody)
 		return NULL;
@@ -39,7 +39,7 @@ struct event_base *event_init(void)
 {
 	void *caller = __builtin_return_address(0);
 	bool nobody;
-	struct event_base *(*target)(void) = d9__trigger_target(&on_init, caller, &nobody);
+	struct event_base *(*target)(void) = d9__first_call_target(&on_init, caller, &nobody);
 
 	if (nobody)
 		return NULL;

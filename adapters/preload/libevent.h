@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the preload library exports to learn of a libevent that is loaded later. */
+/* Exports of the preload library that learn of a libevent that is loaded later. */
 
 #pragma once
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `dial9 record -- CMD` loads into CMD.  The adapters it links find and patch their loop
- * libraries in their own constructors; here is only what a program that was not built for them
- * needs besides: every loop is recorded, one that comes later is noticed, and children go without
- * us if the user wants that.
+ * The library that `dial9 record -- CMD` loads into CMD.  The adapters it links find and patch
+ * their loop libraries in their own constructors; here is only what a program that was not built
+ * for them needs besides: every loop is recorded, one that comes later is noticed, and children go
+ * without us if the user wants that.
  *
- * In a process without a loop library nothing is started: no file, no thread, no allocation; unless stacks are all that
- * is wanted, of any program.
+ * In a process without a loop library nothing is started: no file, no thread, no allocation; unless
+ * stacks are all that is wanted, of any program.
  */
 #include "config.h"
 
@@ -101,7 +101,7 @@ static __attribute__((constructor)) void start(void)
 {
 	int saved_errno = errno;
 
-	/* Another user's powers: whoever set the environment must not get a trace of this. */
+	/* Another user's powers: the user who set the environment must not get a trace of this. */
 	if (d9__environment_counts()) {
 		d9__environment_take_out();
 		d9__preload_watch_filters();

@@ -48,7 +48,7 @@ static void *next_definition(_Atomic(void *) *known, const char *name)
 }
 
 /*
- * What cannot succeed only asks the kernel what it knows, as libseccomp does before its first filter: strict mode with
+ * A call that cannot succeed only asks the kernel what it knows, as libseccomp does before its first filter: strict mode with
  * flags, and filters without a program.
  */
 static bool makes_filter(unsigned long mode, long program)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `dial9 doctor` records: a program that only knows GLib and counts its own callbacks.
+ * A program for `dial9 doctor` to record: one that only knows GLib and counts its own callbacks.
  * Prints "CALLBACKS VERSION METHOD".
  */
 #include <glib-unix.h>
@@ -44,7 +44,7 @@ int main(void)
 {
 	struct ping ping = { .loop = g_main_loop_new(NULL, FALSE) };
 
-	alarm(20); /* whatever happens, nobody waits for ever */
+	alarm(20); /* whatever happens, `dial9 doctor` does not wait for ever */
 	if (pipe(ping.fds))
 		return 1;
 	g_unix_fd_add(ping.fds[0], G_IO_IN, on_readable, &ping);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `dial9 doctor` records: a program that only knows libev and counts its own callbacks.
+ * A program for `dial9 doctor` to record: one that only knows libev and counts its own callbacks.
  * Prints "CALLBACKS VERSION BACKEND".
  */
 #include <ev.h>
@@ -55,7 +55,7 @@ int main(void)
 {
 	struct ev_loop *loop = ev_default_loop(0);
 
-	alarm(20); /* whatever happens, nobody waits for ever */
+	alarm(20); /* whatever happens, `dial9 doctor` does not wait for ever */
 	if (!loop || pipe(fds))
 		return 1;
 	ev_timer_init(&timer, on_timer, 0.00005, 0.);

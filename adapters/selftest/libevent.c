@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `dial9 doctor` records: a program that only knows libevent and counts its own callbacks.
- * Prints "CALLBACKS VERSION METHOD".
+ * A program for `dial9 doctor` to record: one that only knows libevent and counts its own
+ * callbacks.  Prints "CALLBACKS VERSION METHOD".
  */
 #include <event2/event.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ int main(void)
 	struct event_base *base = event_base_new();
 	struct ping ping = { 0 };
 
-	alarm(20); /* whatever happens, nobody waits for ever */
+	alarm(20); /* whatever happens, `dial9 doctor` does not wait for ever */
 	if (!base || pipe(ping.fds))
 		return 1;
 	ping.timer = evtimer_new(base, on_timer, &ping);

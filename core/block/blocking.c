@@ -48,7 +48,7 @@ static struct d9__got_table table = {
 	.skip = skipped,
 };
 
-/* Of loop libraries: not the calls that are their wait, nor those on descriptors that are theirs. */
+/* Calls of loop libraries, but for their wait and for their work on descriptors. */
 static struct d9__got_table loop_table = {
 	.library = "libc",
 	.images = &loops,

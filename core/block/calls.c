@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Wrappers of the calls that can block.  A call that returns twice, or looks at its caller's frame, is none of them.
- * Those that take variable arguments get as many as there are at the most, from the same registers.
+ * Calls with variable arguments get as many as there are at the most, from the same registers.
  */
 #include "config.h"
 

@@ -16,7 +16,7 @@
 #include "block/stack.h"
 #include "record/sandbox.h"
 
-#define WAITED	32 /* mutexes that are waited for at once; of further ones nobody is known */
+#define WAITED	32 /* mutexes that are waited for at once; holders of further ones are not known */
 #define PROBES	4
 #define HELD_NS (100 * D9__US_NS) /* who held it for less is not to be blamed */
 
@@ -133,7 +133,7 @@ static void note_holder(struct d9__lock_holder *holder, const void *real, const 
 	d9__block_stack_release(&stack);
 }
 
-/* This thread is about to unlock |mutex|, which somebody may wait for. */
+/* This thread is about to unlock |mutex|, which a callback may wait for. */
 __attribute__((noinline)) static void unlocks(const pthread_mutex_t *mutex, const void *real, const void *caller)
 {
 	int saved = errno;
@@ -144,7 +144,7 @@ __attribute__((noinline)) static void unlocks(const pthread_mutex_t *mutex, cons
 		return;
 	now_ns = d9__clock_mono_ns();
 	from_ns = atomic_load_explicit(&place->since_ns, memory_order_relaxed);
-	/* What is there of earlier waits, perhaps for another mutex, is none of the newest. */
+	/* Figures of earlier waits, perhaps for another mutex, are not of the newest one. */
 	if (place->longest.at_ns < atomic_load_explicit(&place->newest_ns, memory_order_relaxed))
 		place->longest.held_ns = 0;
 	if (place->unlocked_ns > from_ns)
@@ -199,7 +199,7 @@ __attribute__((noinline)) static int wait_for(pthread_mutex_t *mutex, uint64_t b
 	int result = D9__BLOCK_REAL(real_mutex_lock)(mutex);
 
 	blocked.ns = d9__block_long_ns(begin_ns);
-	/* Who has got the mutex may read it. */
+	/* This thread may read it, because it has got the mutex. */
 	if (blocked.ns && (!result || result == EOWNERDEAD) && take_holder(place, begin_ns, &holder))
 		blocked.holder = &holder;
 	if (place)
@@ -216,7 +216,7 @@ static int hook_mutex_lock(pthread_mutex_t *mutex)
 
 	if (__builtin_expect(!d9__block_is_inside(), 1))
 		return D9__BLOCK_REAL(real_mutex_lock)(mutex);
-	/* Locked by nobody: that is the call's result.  By this thread: the call itself knows what that means. */
+	/* Not locked: that is the call's result.  By this thread: the call itself knows it. */
 	result = pthread_mutex_trylock(mutex);
 	if (result != EBUSY)
 		return result;

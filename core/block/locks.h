@@ -2,12 +2,12 @@
 /*
  * Locks: the mutexes that callbacks wait for, and who holds them meanwhile.
  *
- * A callback that finds a mutex locked notes it in a small table.  While something is in the table, whoever unlocks a
- * mutex in it says so there: that thread had held it since the unlock before, or since the wait began.  The one that
+ * A callback that finds a mutex locked notes it in a small table.  While something is in the table, a thread that
+ * unlocks a mutex in it says so there: it had held it since the unlock before, or since the wait began.  The one that
  * held it longest is the wait's culprit.  All but the table's words is written and read by who has the mutex.
  *
  * Outside of that an unlock costs one load and a branch.  A mutex that other processes share may be held by them: then
- * nobody is known.
+ * its holder is not known.
  */
 
 #pragma once
@@ -18,7 +18,7 @@
 #include "hook/got.h"
 
 struct d9__lock_holder {
-	uint64_t at_ns;	  /* when it unlocked; 0: nobody did */
+	uint64_t at_ns;	  /* when it unlocked; 0: no thread did */
 	uint64_t held_ns; /* of the wait */
 	uint64_t task;	  /* whose callback it was; 0: none */
 	uint32_t tid, n;

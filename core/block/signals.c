@@ -218,7 +218,7 @@ static int hook_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct 
 	if (!info)
 		info = &own;
 	left = *timeout;
-	until_ns = d9__clock_mono_ns() + (uint64_t)left.tv_sec * D9__SECOND_NS + (uint64_t)left.tv_nsec;
+	until_ns = d9__clock_mono_ns() + d9__timespec_ns(&left);
 	while ((result = D9__BLOCK_REAL(real_sigtimedwait)(set, info, &left)) > 0 && d9__cpu_signal_is_sample(info))
 		left = left_until(until_ns);
 	return result;

@@ -13,7 +13,7 @@
 
 #define ROOMS 8 /* so many threads walk at once; further ones tell their caller alone */
 
-/* What a walk takes, too much for the program's stack. */
+/* The memory of a walk, too much for the program's stack. */
 struct d9__block_room {
 	_Atomic(bool) taken;
 	uint64_t pcs[D9__UNWIND_MAX];
@@ -74,7 +74,7 @@ __attribute__((noinline)) void d9__block_stack_take(struct d9__block_stack *stac
 	for (uint32_t i = 1; i < unwound.n; i++) {
 		if (room->pcs[i] != (uintptr_t)caller)
 			continue;
-		/* What lies before it are our own functions; the last of them stands for the one that was called. */
+		/* Frames before it are our own; the last of them stands for the function that was called. */
 		room->pcs[i - 1] = (uintptr_t)real;
 		stack->pcs = &room->pcs[i - 1];
 		stack->n = unwound.n - (i - 1);

@@ -237,7 +237,7 @@ void d9__capability_refuse(struct d9__capabilities *caps, int err, const char *u
 	pthread_mutex_lock(&caps->lock);
 	caps->refused = refusal_text(err, unsupported);
 	pthread_mutex_unlock(&caps->lock);
-	/* What the recorder cannot do it says itself. */
+	/* The recorder says itself if it cannot start. */
 	if (record) {
 		d9__metadata_keep();
 		(void)d9__recorder_ensure();

@@ -75,16 +75,16 @@ D9_API void d9__capability_degrade(struct d9__capabilities *caps, const char *re
 
 /*
  * Nothing of the library is recorded, because attaching gave |err|; what -ENOTSUP means says
- * |unsupported|, borrowed for ever.  With |record| the trace was asked for from outside, and nobody
- * looks at what attach returns: the recorder is started, so that the trace says why it is empty.
- * Publishes, too.
+ * |unsupported|, borrowed for ever.  With |record| the trace was asked for from outside, and no
+ * program looks at what attach returns: the recorder is started, so that the trace says why it is
+ * empty.  Publishes, too.
  */
 D9_API void d9__capability_refuse(struct d9__capabilities *caps, int err, const char *unsupported,
 				  bool record);
 
 /*
- * |err| is what attaching a loop gave that is recorded without the program's asking: nobody else looks at it.
- * Counted if not 0.
+ * |err| is what attaching a loop gave that is recorded without the program's asking: no program
+ * looks at it.  Counted if not 0.
  */
 D9_API void d9__capability_loop(struct d9__capabilities *caps, int err);
 
@@ -96,8 +96,8 @@ D9_API void d9__capability_count(struct d9__capabilities *caps, const char *key,
 				 _Atomic(uint32_t) *count);
 
 /*
- * The same of what |sum| returns; called on the flush thread or in d9__capabilities_publish(),
- * without a lock.
+ * As d9__capability_count(), of what |sum| returns; called on the flush thread or in
+ * d9__capabilities_publish(), without a lock.
  */
 D9_API void d9__capability_sum(struct d9__capabilities *caps, const char *key,
 			       uint64_t (*sum)(void));

@@ -181,7 +181,7 @@ bool d9__elf_module_init(struct d9__elf_module *mod, const struct dl_phdr_info *
 	info = d9__own_headers_read(&headers, info);
 	for (unsigned i = 0; info && i < info->dlpi_phnum; i++)
 		read_segment(mod, &info->dlpi_phdr[i], page ? page : 4096);
-	/* The kernel's page has a dynamic section that nobody relocates. */
+	/* The kernel's page has a dynamic section that the loader does not relocate. */
 	if (!mod->dynamic || mod->low >= mod->high || mod->low == getauxval(AT_SYSINFO_EHDR))
 		return false;
 	read_dynamic(mod);

@@ -48,7 +48,7 @@ enum d9__elf_word d9__elf_word_of(unsigned machine, const ElfW(Rela) *rela);
 /* The machine this code runs on; 0 if its relocations are not known. */
 unsigned d9__elf_machine(void);
 
-/* What the next four have read is kept until then.  All five: under the patch lock, in a walk through the loader's list. */
+/* Forget pages that the next four have read.  All five: under the patch lock, in a walk of the loader's list. */
 void d9__elf_forget_pages(void);
 
 /* A word of data, as it was when its page was first looked at.  Of a file that was cut also what was written there is gone. */

@@ -37,7 +37,7 @@ static bool is_in_module_of(const void *address, const void *other)
 	       (uintptr_t)address < range.high;
 }
 
-static void *judge(struct d9__first_call *trigger, const void *caller, bool *nobody, bool *keep)
+static void *judge(struct d9__first_call *trigger, const void *caller, bool *undefined, bool *keep)
 {
 	void *own = d9__module_definition(caller, trigger->name), *next;
 	bool mapped = trigger->refresh();
@@ -53,11 +53,11 @@ static void *judge(struct d9__first_call *trigger, const void *caller, bool *nob
 	if (mapped)
 		return next && !trigger->owns(next) ? next : NULL;
 	*keep = false; /* the library may come yet */
-	*nobody = next == NULL;
+	*undefined = next == NULL;
 	return next;
 }
 
-void *d9__trigger_target(struct d9__first_call *trigger, const void *caller, bool *nobody)
+void *d9__first_call_target(struct d9__first_call *trigger, const void *caller, bool *undefined)
 {
 	int saved_errno = errno;
 	uint64_t unloads = d9__module_unloads();
@@ -69,9 +69,9 @@ void *d9__trigger_target(struct d9__first_call *trigger, const void *caller, boo
 	/* Not held while judging, which waits for the loader; nor waited for, as fork() may leave it. */
 	if (locked)
 		pthread_mutex_unlock(&trigger->lock);
-	*nobody = false;
+	*undefined = false;
 	if (!known) {
-		target = judge(trigger, caller, nobody, &keep);
+		target = judge(trigger, caller, undefined, &keep);
 		if (keep && d9__module_range_of(caller, &module) &&
 		    pthread_mutex_trylock(&trigger->lock) == 0) {
 			remember(trigger, module, target);

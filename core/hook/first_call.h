@@ -4,7 +4,7 @@
  *
  * The library exports a few constructors of loops to gain control when the loop library is loaded
  * later.  Calls from a module that embeds its own copy must go to that copy, and calls in a
- * process without the loop library to whoever else defines the name.
+ * process without the loop library to another module that defines the name.
  */
 
 #pragma once
@@ -47,7 +47,8 @@ struct d9__first_call {
 
 /*
  * Where a call that returns to |caller| shall go: NULL for the adapter's hook, else the function
- * of that name that the caller means.  If nobody else defines the name and the loop library is
- * not mapped, *|nobody| is set.  No errno is changed.
+ * of that name that the caller means.  If no other module defines the name and the loop library
+ * is not mapped, *|undefined| is set.  No errno is changed.
  */
-D9_API void *d9__trigger_target(struct d9__first_call *trigger, const void *caller, bool *nobody);
+D9_API void *d9__first_call_target(struct d9__first_call *trigger, const void *caller,
+				   bool *undefined);

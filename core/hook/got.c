@@ -26,7 +26,7 @@ static struct {
 	/* When the last pass wants to be looked after; 0: it does not. */
 	_Atomic(uint64_t) second_look_ns;
 	_Atomic(uint64_t) paced_ns; /* last look of a park hook */
-	_Atomic(bool) busy;         /* somebody makes a rescan */
+	_Atomic(bool) busy;         /* a thread makes a rescan */
 } engine;
 
 /* ---- fork ---- */
@@ -221,7 +221,7 @@ static int install_table(struct d9__got_table *table)
 	refused = atomic_load_explicit(&table->counts.refused, memory_order_relaxed);
 	if (slots == 0 && refused > 0)
 		return -EPERM;
-	/* release: whoever sees it sees the real functions */
+	/* release: a thread that sees it sees the real functions */
 	atomic_store_explicit(&table->installed, true, memory_order_release);
 	return 0;
 }

@@ -222,7 +222,7 @@ static struct known_module *know_module(const struct d9__elf_module *mod, const 
 	return &found.modules[found.n_modules++];
 }
 
-/* Drop slots that somebody wrote since, and have their modules read again. */
+/* Drop slots that were written since, and have their modules read again. */
 static void verify_slots(void)
 {
 	for (unsigned i = 0; i < found.n_slots;) {
@@ -292,7 +292,7 @@ static void store_word(struct write *write)
 		pass.n_dropped++;
 		return;
 	}
-	/* release: whoever calls through it finds the real function set */
+	/* release: a call through it finds the real function set */
 	__atomic_store_n(write->word, (uintptr_t)write->value, __ATOMIC_RELEASE);
 	pass.n_changed++;
 }

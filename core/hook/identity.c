@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Identity: calls by which a program becomes somebody else, or moves to another namespace.
+ * Identity: calls by which a program becomes another user, or moves to another namespace.
  *
  * The C library's set*id() change all threads, and end the process where one of them gets another answer than the first: the
  * recorder's thread does once the program has kept capabilities, which only the thread has that asked.  unshare(2) and setns(2)
@@ -28,7 +28,7 @@
 /* The function behind a wrapper.  The hook engine may write the same address again while other threads read it. */
 #define REAL(name) __atomic_load_n(&real_##name, __ATOMIC_RELAXED)
 
-/* Those of the C library's that change all threads.  X(function, parameters, arguments) */
+/* The C library's calls that change all threads.  X(function, parameters, arguments) */
 #define EVERY_THREAD(X)                                                                                                \
 	X(setuid, (uid_t uid), (uid))                                                                                  \
 	X(setgid, (gid_t gid), (gid))                                                                                  \
@@ -67,7 +67,7 @@ static int hook_prctl(int option, long a, long b, long c, long d)
 	return REAL(prctl)(option, a, b, c, d);
 }
 
-/* What the kernel does for a process with one thread alone. */
+/* The kernel does these for a process with one thread alone. */
 #define ALONE (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM)
 
 static int (*real_unshare)(int flags);

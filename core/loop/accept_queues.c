@@ -38,7 +38,7 @@ struct listener {
 	struct d9__tcp_listener socket;
 };
 
-/* What stands here is protected by the lock, which hooks try for a moment: an entry is small, and copied. */
+/* The lock protects all of it.  Hooks try it for a moment only, because an entry is small, and copied. */
 static struct {
 	struct d9__spin lock;
 	bool is_full; /* a listener found no place */
@@ -156,7 +156,7 @@ void d9__accept_queues_watch(struct d9_loop *loop, int fd)
 	errno = saved;
 }
 
-/* Those about which nobody has asked since |before_ns|, which from now on somebody has at |ns|. */
+/* The listeners that were last asked about before |before_ns|; from now on that was at |ns|. */
 struct due {
 	uint32_t n;
 	struct listener items[D9__LISTENERS_MAX];

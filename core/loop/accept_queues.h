@@ -2,7 +2,7 @@
 /*
  * Accept queues: how many connections wait at the listening TCP sockets that loops watch.
  *
- * A loop's own thread asks behind a wait, at most once per interval, so that nobody touches a descriptor that the program
+ * A loop's own thread asks behind a wait, at most once per interval, so that it touches no descriptor that the program
  * may have closed meanwhile.  A loop that does not come to its next wait, as a callback holds it, cannot ask, and that is
  * when queues grow: then the flush thread asks the kernel by the socket's cookie.
  */
@@ -35,5 +35,5 @@ void d9__accept_queues_forget(const struct d9_loop *loop);
 /* Flush thread, at each tick: ask about the loops that do not come to their waits. */
 void d9__accept_queues_tick(void);
 
-/* In a forked child: whoever was at the table may be gone. */
+/* In a forked child: the thread that held the table's lock may be gone. */
 void d9__accept_queues_fork_child(void);

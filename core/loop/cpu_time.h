@@ -73,7 +73,7 @@ void d9__cpu_time_set_rate(uint32_t n);
 /* The thread's CPU time for a park at |now_ns|. */
 uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns);
 
-/* The same for an unpark; |*wait_ns| is the wait since the park, 0 if not measured. */
+/* The thread's CPU time for an unpark; |*wait_ns| is the wait since the park, 0 if not measured. */
 uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t *wait_ns);
 
 /*

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Early wakes: of tasks that the table does not know yet, by the thread that runs their loop and so will
- * poll them.  They wait here, so that a task that runs once need not come into the table at all.
+ * Early wakes: of tasks that the table does not know yet, by the thread that runs their loop and so
+ * will poll them.  They wait here, so that a task that runs once need not come into the table at
+ * all.
  *
- * As with the wakes that the table holds, the first one of a poll counts.  One that nobody took is
- * void as soon as its loop waits: no loop waits while something is ready.  Owner thread only.
+ * As with the wakes that the table holds, the first one of a poll counts.  One that no poll took is
+ * void as soon as its loop waits, because no loop waits while something is ready.  Owner thread
+ * only.
  */
 
 #pragma once

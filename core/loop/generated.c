@@ -119,7 +119,7 @@ int d9__generated_name(const void *callback, const void *site, unsigned kind, ch
 	len = d9__module_name_of(callback, buf, size);
 	if (len > 0 && strncmp(buf, "0x", 2) != 0)
 		return len;
-	/* What is idle runs once as a rule, and is made anew for the next time. */
+	/* An idle task runs once as a rule, and is made anew for the next time. */
 	if (kind != D9_TASK_IDLE)
 		number = number_of(callback, kind);
 	*shared = kind == D9_TASK_IDLE || !number;

@@ -95,8 +95,8 @@ static bool has_room(uint64_t now_ns)
 }
 
 /*
- * False while another thread is at it, or this one: an allocator of the program's may log.  What can
- * wait or allocate happens here and not at later lines.
+ * False while another thread is at it, or this one, because the program's allocator may log.  All that
+ * can wait or allocate happens here and not at later lines.
  */
 static bool prepare(void)
 {

@@ -47,7 +47,7 @@ int d9_library_describe(const char *library, const char *key, const char *value)
 	return err;
 }
 
-/* What the recorder was told about loops. */
+/* Take over the recorder's options that are about loops. */
 static void read_options(char name[D9__LOOP_NAME_MAX])
 {
 	d9__cpu_time_set_rate((uint32_t)d9__recorder_number(D9__OPTION_SCHED_WAIT_RATE));
@@ -182,7 +182,7 @@ void d9_task_renew(enum d9_library library, uint64_t key, uint64_t identity)
 	if (!task ||
 	    (identity && atomic_load_explicit(&task->identity, memory_order_relaxed) == identity))
 		return;
-	/* A task that the trace does not know can be the new one: nobody saw the old one. */
+	/* A task that the trace does not know can be the new one: no reader saw the old one. */
 	if (atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch)
 		atomic_store_explicit(&task->spawned, D9__TASK_STALE, memory_order_relaxed);
 	else
@@ -216,7 +216,7 @@ void d9__loop_outside(const void *function)
 {
 	struct d9__thread *thread = d9__thread_peek();
 
-	/* Relaxed: the flush thread, which looks, asks nobody. */
+	/* relaxed: pairs with nothing; the flush thread reads this word alone */
 	if (thread)
 		__atomic_store_n(&thread->outside, function, __ATOMIC_RELAXED);
 }

@@ -27,7 +27,7 @@ _Static_assert(D9__WORKER_WIDE == 0x80, "a worker is one byte");
 
 #define GATES (D9__GATE_LOOP | D9__GATE_TASK | D9__GATE_WAKE)
 
-/* What begin and end ask for alike. */
+/* True if the short way may be tried, to begin as to end. */
 static inline bool is_quick(const struct d9__thread *thread, const struct d9__slot *slot,
 			    uint32_t gate)
 {

@@ -104,7 +104,7 @@ static inline void write_end_ready(struct d9__slot *slot, uint64_t published, ui
 
 	p = d9__emit_plain_head(slot, published, D9__EVENT_POLL_END, ns, thread->head, 0) - 1;
 	p = d9__wire_put_event_head(p, D9__EVENT_WAKE, 0);
-	*p++ = 0; /* by nobody */
+	*p++ = 0; /* no waker */
 	memcpy(p, task->wire, 8);
 	p += task->id_len;
 	*p++ = (uint8_t)thread->worker;

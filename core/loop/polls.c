@@ -80,7 +80,7 @@ static uint64_t began(const struct d9__thread *thread, const struct d9__frame_ru
 	return frame->start_ns > thread->cpu.unpark_ns ? frame->start_ns : thread->cpu.unpark_ns;
 }
 
-/* Off the CPU inside a callback, which is what a long poll is made of; and whether somebody waits for one as long. */
+/* Write how long the callback was off the CPU, and fire the trigger that waits for so long a poll. */
 static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
 			      const struct d9__frame_running *frame)
 {
@@ -237,7 +237,7 @@ static inline uint32_t open_gate(void)
 	return gate & D9__GATE_LOOP ? gate : 0;
 }
 
-/* The same where a loop comes by with nothing in its hands: what waits for that is done. */
+/* As open_gate(), where a loop holds no lock: first do all that waits for such a moment. */
 static inline uint32_t open_gate_calmly(void)
 {
 	d9__recorder_pending_check();
@@ -359,7 +359,7 @@ static void park_at(struct d9__thread *thread, struct d9__slot *slot, uint64_t n
 	d9__wire_park(thread, slot, ns);
 }
 
-/* No loop waits for long while a task is ready: early wakes that nobody took are void. */
+/* No loop waits for long while a task is ready: early wakes that no poll took are void. */
 static void count_wait(struct d9__thread *thread, struct d9_loop *loop)
 {
 	uint32_t round = atomic_load_explicit(&loop->round, memory_order_relaxed);
@@ -444,7 +444,7 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 	/* Not before what this thread recorded since. */
 	if (since_ns < last_ns)
 		since_ns = last_ns;
-	/* What was woken meanwhile is not void. */
+	/* Wakes of meanwhile are not void: the loop's round stays. */
 	thread->waits++;
 	park_at(thread, slot, since_ns < ns ? since_ns : ns);
 	if (!thread->parked)

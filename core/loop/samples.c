@@ -177,9 +177,9 @@ static void add_source(void)
 {
 	d9__source_add(&loops_source);
 	d9__tick_add(publish_forgotten);
-	/* Who only polls and parks, as hosts of GLib do, enters no loop: the last tick has him. */
+	/* A thread that only polls and parks, as hosts of GLib do, is in the last tick. */
 	d9__tick_add(d9__workers_publish);
-	/* Or who came behind it; and who tells of itself just then is waited for. */
+	/* The seal has threads that came behind that tick, and waits for one that is being told. */
 	d9__metadata_on_seal(d9__workers_settle);
 	d9__announce_start();
 	d9__running_start();

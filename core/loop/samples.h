@@ -23,5 +23,8 @@ void d9__samples_off_cpu(struct d9__slot *slot, uint64_t ns, uint32_t worker, ui
 /* Wakes from outside that no loop has taken up yet; never below 0. */
 uint32_t d9__samples_global_queue(void);
 
-/* The same of the loops whose name is |wanted|: a loop without one is called as its worker. */
+/*
+ * As d9__samples_global_queue(), of the loops whose name is |wanted|: a loop without one is called
+ * as its worker.
+ */
 uint64_t d9__samples_queue_of(bool (*wanted)(const void *arg, const char *name), const void *arg);

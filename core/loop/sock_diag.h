@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Socket diagnostics: what the kernel tells of listening TCP sockets to whoever has no descriptor of them. */
+/* Socket diagnostics: what the kernel tells of listening TCP sockets without a descriptor of them. */
 
 #pragma once
 

@@ -3,7 +3,7 @@
 
 #include "loop/span_stack.h"
 
-/* What is never used takes no memory. */
+/* Pages that are never used take no memory. */
 struct d9__span_stack d9__span_stack_all[D9__SLOT_COUNT];
 
 #define BLOCK 256u /* ids that a thread takes at a time */
@@ -91,7 +91,7 @@ static void drop_dead(struct d9__span_stack *entered, const struct d9__thread *t
 }
 
 /*
- * Place |n|, counted and with 0 for an id: so nobody drops it.  Until both is true a handler may use
+ * Place |n|, counted and with 0 for an id: so no handler drops it.  Until both is true a handler may use
  * the place and leave it.
  */
 static struct d9__stacked_span *reserve(struct d9__span_stack *entered, uint32_t n)

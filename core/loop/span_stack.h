@@ -16,7 +16,7 @@
 #include "loop/thread_state.h"
 #include "ring/slot.h"
 
-#define D9__ENTERED_MAX 64u /* spans inside one another; deeper ones are nobody's parents */
+#define D9__ENTERED_MAX 64u /* spans inside one another; deeper ones have no children */
 
 #define D9__ENTERED_LEFT UINT64_MAX
 
@@ -85,7 +85,7 @@ struct d9__stacked_span *d9__span_stack_push(struct d9__span_stack *entered,
 
 void d9__span_stack_pop(struct d9__span_stack *entered, struct d9__stacked_span *item);
 
-/* The same for an adapter's, and for adapters' spans inside it, which a longjmp() has left. */
+/* Pop an adapter's span, and adapters' spans inside it, which a longjmp() has left. */
 void d9__span_stack_pop_call(struct d9__span_stack *entered, struct d9__stacked_span *item);
 
 /* The thread's current span, 0 if there is none. */

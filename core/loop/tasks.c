@@ -235,7 +235,7 @@ static void start_over(struct d9__task *task, uint32_t library, enum d9__wake_st
 	atomic_store_explicit(&task->kind, D9_TASK_CUSTOM, memory_order_relaxed);
 	atomic_store_explicit(&task->flags, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->wait, 0, memory_order_relaxed);
-	/* release: whoever sees the number sees a clean entry */
+	/* release: a thread that sees the number sees a clean entry */
 	atomic_store_explicit(&task->id, d9__tasks_new_id(d9__thread_peek(), library),
 			      memory_order_release);
 }

@@ -48,7 +48,7 @@ struct d9__task {
 	/* Written under the shard's lock; read by the loop's thread. */
 	_Atomic(const struct d9_callsite *) callsite;
 
-	/* These belong to whoever moved |wake| from NONE to FILLING, until it moves on. */
+	/* These belong to the thread that moved |wake| from NONE to FILLING, until it moves on. */
 	_Atomic(uint64_t) waker_task, waker_ns;
 	_Atomic(uint32_t) waker_worker;
 
@@ -100,7 +100,7 @@ static inline bool d9__task_is(const struct d9__task *task, uint64_t id)
 int d9__tasks_obtain(struct d9_loop *loop, uint64_t key, const struct d9_task *task, uint32_t epoch,
 		     struct d9__task **out, struct d9__tasks_ended *ended);
 
-/* A wake that nobody will take any more is no backlog of |loop|. */
+/* Take a wake out of the backlog of |loop|, because no poll will take it any more. */
 void d9__task_unhand(struct d9__task *task, struct d9_loop *loop);
 
 /* Take (library, key) out.  With |id| not 0 only if it is still that task.  May wait. */
@@ -116,7 +116,7 @@ uint64_t d9__tasks_new_id(struct d9__thread *thread, uint32_t library);
 /* Call |fn| for every entry, in use or not; threads go on meanwhile, and may begin and end tasks.  May wait. */
 void d9__tasks_each(void (*fn)(void *arg, const struct d9__task *task), void *arg);
 
-/* How many |loop| has; exact only when nobody begins or ends one. */
+/* How many |loop| has; exact only while no thread begins or ends one. */
 uint32_t d9__tasks_of(const struct d9_loop *loop);
 
 /*

@@ -63,7 +63,7 @@ static void tell_stack(const struct d9__thread *thread)
 	atomic_store_explicit(&stack->high, thread->stack_high, memory_order_relaxed);
 }
 
-/* What it has entered is kept beside its slot. */
+/* True if thread |tid| is inside spans: they are kept beside its slot. */
 static bool has_entered(uint32_t tid)
 {
 	const struct d9__slot *slot = d9__self.slot;
@@ -168,7 +168,7 @@ void d9__thread_free(struct d9__thread *thread)
 		thread->next->at = thread->at;
 	pthread_mutex_unlock(&all.lock);
 	unmap(thread);
-	/* Last: until this thread has given its slot back nobody has the id. */
+	/* Last: until this thread has given its slot back no other thread has the id. */
 	if (is_worker)
 		d9__workers_release(worker, d9__slot_leave());
 }

@@ -75,7 +75,7 @@ struct d9__thread {
 	uint64_t head; /* d9__emit_plain_of() |worker| */
 	uint64_t shared_ns; /* end of the latest poll, while it may start the next; else 0 */
 	struct d9_loop *loop; /* latest to park or poll */
-	uint64_t round_ns; /* latest unpark, or when a wait without timeout was over; 0: nobody looked */
+	uint64_t round_ns; /* latest unpark, or when a wait without timeout was over; 0: not known */
 	/* A second piece that is due: the top frame's, from this moment; 0: none. */
 	uint64_t resume_ns;
 	/* When the open poll ended, if that was while recording was off; else 0. */

@@ -139,7 +139,7 @@ static void find_outside(struct d9__slot *slot, uintptr_t *low, uintptr_t *high)
 	*high = outside[i].high;
 }
 
-/* The bounds of the stack that |place| is on; none of a coroutine's that nobody told of. */
+/* The bounds of the stack that |place| is on; none of a coroutine that was not registered. */
 static inline void find_bounds(const struct d9__thread *thread, struct d9__stack_place *place)
 {
 	uintptr_t low = 0, high = 0;
@@ -238,7 +238,7 @@ static void end_wait(struct d9__thread *thread, struct d9__slot *slot, struct d9
 	const struct d9__place_stack *stack;
 	struct d9__dump_raw raw;
 
-	/* What does not stay armed needs to be armed again. */
+	/* A task that does not stay armed needs to be armed again. */
 	if (!atomic_compare_exchange_strong_explicit(&task->wait, &word, word & STAYS ? NOT_SINCE(word) : 0,
 						     memory_order_relaxed, memory_order_relaxed))
 		return; /* armed again by another thread, or told by the flush thread */
@@ -349,7 +349,7 @@ static void tick(void)
 	atomic_store_explicit(&boundaries.period_ns,
 			      on ? atomic_load_explicit(&d9__sampling.segment_ns, memory_order_relaxed) : 0,
 			      memory_order_relaxed);
-	/* Where CPU sampling is off nobody else does. */
+	/* Where CPU sampling is off no other source does. */
 	if (on)
 		d9__unwind_tables_refresh(d9__clock_mono_ns());
 }

@@ -106,7 +106,7 @@ void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint
 	thread->n_held = 0;
 }
 
-/* What this thread knows about the wake; a wait's own wakes get the stamp of its end. */
+/* Describe the wake by what this thread does; a wait's own wakes get the stamp of its end. */
 static void describe(struct d9__thread *thread, bool remote, enum d9_wake_reason reason,
 		     const struct d9_waker *waker, struct d9__wake *wake)
 {
@@ -225,7 +225,7 @@ static void fill(struct d9__thread *thread, struct d9__slot *slot, struct d9__ta
 	atomic_store_explicit(&task->wake, state | wake->reason << 8 | flags, memory_order_release);
 }
 
-/* False: somebody announced the next poll before. */
+/* False: the next poll was announced before. */
 static bool may_fill(struct d9__task *task)
 {
 	uint32_t none = D9__WAKE_NONE;
@@ -285,7 +285,7 @@ static int wake_task(struct d9__thread *thread, struct d9__slot *slot, struct d9
 	}
 	fill(thread, slot, task, id,
 	     atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch, flags, wake);
-	/* Who ended it meanwhile may have seen no wake. */
+	/* A thread that ended it meanwhile may have seen no wake. */
 	if (remote && id_of(task, key) != id)
 		d9__task_unhand(task, loop);
 	return 1;
@@ -425,7 +425,7 @@ bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity)
 	return wake_plain(loop, key, identity, D9_WAKE_FD) >= 0;
 }
 
-/* What the table holds.  True: a wake was written already. */
+/* Take the wake that the table holds.  True: one was written already. */
 static bool take_held(struct d9__task *task, struct d9_loop *loop, struct d9__wake *wake)
 {
 	uint32_t word = atomic_load_explicit(&task->wake, memory_order_acquire);

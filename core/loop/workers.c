@@ -56,7 +56,7 @@ static bool is_skipped(const struct skipped *skip, unsigned id)
 	return skip->bits[id / 64] >> id % 64 & 1;
 }
 
-/* The next id that nobody had yet; -1: none is left. */
+/* The next id that was never used; -1: none is left. */
 static int next_new_locked(void)
 {
 	while (table.n < D9__WORKERS_MAX && !D9__WORKER_IS_ID(table.n))
@@ -237,7 +237,7 @@ void d9__workers_publish(void)
 		memcpy(names[i], table.workers[i].name, sizeof(names[i]));
 	pthread_mutex_unlock(&table.lock);
 
-	/* Only the groups of ids that changed theirs: that is usually one, and there may be a thousand groups. */
+	/* Only groups whose ids changed: usually one does, and there may be a thousand groups. */
 	for (unsigned i = 0; i < n || i < n_told; i++) {
 		const char *name = i < n ? names[i] : "";
 		char before[D9__WORKER_NAME_MAX];

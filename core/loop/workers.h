@@ -30,7 +30,7 @@
 /*
  * An id for thread |tid| in group |name|: a freed one last held under that name, else one below
  * D9__WORKERS_USUAL that was never used, else the longest free one, else a higher one.  -1 if all are held.
- * This thread follows whoever had it last: see d9__slot_follow(), also for |may_move|.
+ * This thread follows the one that had it last: see d9__slot_follow(), also for |may_move|.
  */
 int d9__workers_take(uint32_t tid, const char *name, bool may_move);
 
@@ -40,7 +40,7 @@ void d9__workers_follow_thread(unsigned worker);
 /* Do that.  On the flush thread, whose descriptors are its own. */
 void d9__workers_look(uint64_t now_ns);
 
-/* Copy |worker|'s name to |out|; empty if it has none, or if somebody is about to change one.  Does not wait. */
+/* Copy |worker|'s name to |out|; empty if it has none, or if a thread is about to change one.  Does not wait. */
 void d9__workers_name(uint32_t worker, char *out, size_t size);
 
 /* The thread of |worker| ends, and leaves its latest events at |left|. */
@@ -52,7 +52,7 @@ void d9__workers_release(unsigned worker, struct d9__left left);
  */
 void d9__workers_publish(void);
 
-/* The same, and also what another thread is about to bring up to date is in the metadata then. */
+/* As d9__workers_publish(), and wait for another thread that is at it. */
 void d9__workers_settle(void);
 
 void d9__workers_fork_prepare(void);

@@ -55,7 +55,7 @@ static struct {
 	bool attached;
 	const char *reason;
 	struct range hooks, dial9; /* what lies in them is not the program's */
-	struct range libc, threads, loader; /* who calls from there may hold any lock of theirs; the first two may be one */
+	struct range libc, threads, loader; /* a call from there may hold any lock of it; the first two may be one */
 	pid_t pid;
 } self;
 
@@ -165,7 +165,7 @@ static inline __attribute__((always_inline)) void read_registers(struct d9__regi
 #endif
 }
 
-/* The same one for the same thread, if nobody else has it. */
+/* Take the walker that |thread| had before, if no other thread has it. */
 static struct walker *take_walker(const struct d9__alloc_thread *thread)
 {
 	struct walker *all = atomic_load_explicit(&walkers, memory_order_acquire);
@@ -372,7 +372,7 @@ static int make_walkers(void)
 	return 0;
 }
 
-/* What samples need besides a recorder; else the flush thread's first tick makes it.  There is none yet. */
+/* Make what samples need besides a recorder, because there is no flush thread yet, whose first tick would. */
 static bool prepare_samples(void)
 {
 	return !d9__unwind_tables_begin(d9__clock_mono_ns()) && !make_walkers() && !d9__live_init();
@@ -386,7 +386,7 @@ static void prepare(void)
 
 /*
  * With its first sample a program that runs no loop begins to record, a forked child too, and a thread of ours that has ended for
- * a while begins again; not where somebody may hold a lock of libc's.
+ * a while begins again; not where the caller may hold a lock of libc's.
  */
 static void do_pending(const void *caller)
 {
@@ -646,7 +646,7 @@ void d9__alloc_attach(const void *code, const char *reason)
 
 static void open_at_once(void)
 {
-	/* What the flush thread does otherwise, at its first tick: there is none yet. */
+	/* Else the flush thread does so at its first tick; there is none yet. */
 	bool ready = !self.reason && !d9_recorder_running() && prepare_samples();
 
 	d9__recorder_open_early();

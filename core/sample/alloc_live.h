@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live set: the sampled allocations that nobody has freed yet.
+ * Live set: the sampled allocations that are not freed yet.
  *
  * Every free() of the program asks whether its block is one of them, and nearly none is: one bit of a table, found by a
  * hash of the address, says so.  Only where the bit is set, a lock is taken and the block looked for.

@@ -188,7 +188,7 @@ static bool next_is_register(struct d9__cursor *in, unsigned reg, int64_t *offse
 }
 
 /*
- * What linkers write for a PLT, whose entries push one word: rsp + 8 + ((rip & 15) >= k) * 8, where k
+ * True if it is the expression of a PLT, whose entries push one word: rsp + 8 + ((rip & 15) >= k) * 8, where k
  * is the offset of the instruction behind the push.
  */
 static bool is_plt(struct d9__cursor in, int64_t *k)

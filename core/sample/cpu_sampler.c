@@ -38,7 +38,7 @@ _Static_assert(D9__SAMPLED_MAX <= 0x10000, "an index fits below");
  * |timer| runs, the thread's handler uses what is not marked otherwise.
  */
 struct sampled {
-	_Atomic(uint32_t) tid; /* 0: nobody is sampled here; a signal may come late */
+	_Atomic(uint32_t) tid; /* 0: no thread is sampled here; a signal may come late */
 	_Atomic(int) timer; /* -1: none */
 	uint32_t stack_copies; /* of a sample, at most */
 	uint32_t checked_tid;	       /* flush thread, like the next two: */

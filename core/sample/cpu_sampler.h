@@ -17,7 +17,7 @@
 struct d9__slot;
 
 /*
- * A tick, after d9__sampled_look(): its threads get timers, and others lose theirs.  Samples go into the side ring of
+ * A tick, after d9__sampled_look(): its threads get timers, and others lose them.  Samples go into the side ring of
  * |own|.  What is to be said of the source is in |state|.  Flush thread, as the next two.
  */
 void d9__cpu_sampler_tick(struct d9__slot *own, uint32_t hz, char *state, size_t size);

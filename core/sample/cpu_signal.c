@@ -11,7 +11,7 @@
 _Atomic(int) d9__cpu_signal;
 bool (*d9__cpu_signal_guard)(void);
 
-/* Who holds it has all signals blocked, so that no handler of the program's that sets actions waits for its own thread. */
+/* Its holder has all signals blocked, because a handler of the program that sets actions would wait for its own thread. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under |lock|; the handler and children read them while the signal is ours. */
@@ -44,7 +44,7 @@ static bool is_ours(const struct sigaction *action)
 	return action->sa_flags & SA_SIGINFO && action->sa_sigaction == handler;
 }
 
-/* From here on the program's calls that are seen wait; one that came between the two looks is undone by nobody. */
+/* From here on the program's calls that are seen wait; one that came between the two looks is not undone. */
 static bool take_locked(int signal)
 {
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK }, before;

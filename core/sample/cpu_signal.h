@@ -2,8 +2,8 @@
 /*
  * CPU signal: by which signal samples come, and what the program itself has set for that one.
  *
- * Where the program's calls of sigaction(2) and its like are seen, it is SIGPROF, else a real-time signal, which nobody
- * uses.  When the program sets an action for it, all that is ours is gone before, and another signal is chosen; a program
+ * Where the program's calls of sigaction(2) and its like are seen, it is SIGPROF, else a real-time signal that is
+ * not in use.  When the program sets an action for it, all that is ours is gone before, and another signal is chosen; a program
  * that only asks finds what it had set.  Where they are not seen it is SIGURG: a late one is ignored by default.
  */
 
@@ -40,7 +40,7 @@ bool d9__cpu_signal_is_ours(int signal, bool *given);
 /* In a forked child: true if the signal that the parent took still is ours here. */
 bool d9__cpu_signal_fork_child(void);
 
-/* While it is locked, nobody takes the signal away.  With all signals blocked. */
+/* While it is locked, no call of the program takes the signal away.  With all signals blocked. */
 void d9__cpu_signal_lock(void);
 void d9__cpu_signal_unlock(void);
 

@@ -108,5 +108,5 @@ uint64_t d9__cpu_timer_used_ns(uint32_t tid)
 {
 	struct timespec used;
 
-	return clock_gettime(clock_of(tid), &used) ? 0 : (uint64_t)used.tv_sec * D9__SECOND_NS + (uint64_t)used.tv_nsec;
+	return clock_gettime(clock_of(tid), &used) ? 0 : d9__timespec_ns(&used);
 }

@@ -90,7 +90,7 @@ static bool take_line(const char *line, const uint64_t *addresses, size_t n, str
 	return true;
 }
 
-/* What is nearest to an address is nearest to the next one, too, unless that has something nearer. */
+/* Give each address the symbol of the one before, unless it has a nearer one. */
 static void spread(size_t n, struct d9__kernel_symbol *out)
 {
 	for (size_t i = 1; i < n; i++)

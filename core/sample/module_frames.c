@@ -109,7 +109,7 @@ static bool is_end(const uint8_t *bytes, size_t len)
 	return word == 0 || word == UINT32_MAX;
 }
 
-/* Where it ends its entries tell, so it is read in pieces; of what somebody cut off its file there are none. */
+/* Its entries tell where it ends, so it is read in pieces; a file that was cut has no entries behind the cut. */
 static bool take_copy(struct d9__module_frames *module, size_t readable)
 {
 	size_t have = 0, size = COPY_BYTES;

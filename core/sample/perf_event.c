@@ -101,15 +101,15 @@ static int wait_for(pid_t pid)
 }
 
 /*
- * A filter may end whoever makes a call that it does not know: a child tries first.  Of its end the program learns
- * nothing, because it sends no signal.
+ * A filter may end a process that makes a call it does not know, so a child tries first.  The program does not learn of
+ * the child's end, because that sends no signal.
  */
 static int try_in_child(const struct d9__perf_want *want)
 {
 	long pid = syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
 
 	if (pid == 0) {
-		/* No core is dumped of what is no fault of the program's. */
+		/* No core is dumped, because the end of this child is not the program's fault. */
 		prctl(PR_SET_DUMPABLE, 0);
 		syscall(SYS_exit_group, open_event(want) < 0 ? errno : 0);
 	}

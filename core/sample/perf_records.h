@@ -68,6 +68,6 @@ struct d9__perf_ring {
 
 /*
  * The next record, in |out|; false if there is none.  |scratch| has D9__PERF_RECORD_MAX bytes, for a record that
- * crosses the ring's end.  What has no sense empties the ring: where the next record begins nobody knows then.
+ * crosses the ring's end.  A record without sense empties the ring, because the begin of the next one is not known then.
  */
 bool d9__perf_next(struct d9__perf_ring *ring, uint8_t *scratch, struct d9__perf_record *out);

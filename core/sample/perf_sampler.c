@@ -33,7 +33,7 @@ static struct {
 	struct d9__perf_event *cpus;
 	int n_cpus;
 	struct {
-		uint32_t tid; /* 0: nobody */
+		uint32_t tid; /* 0: none */
 		bool failed;
 		struct d9__perf_event event;
 	} threads[D9__SAMPLED_MAX];

@@ -47,7 +47,7 @@ static uint32_t miss(void)
 
 struct walk {
 	uint32_t n;
-	bool ended;  /* nobody called the last frame */
+	bool ended;  /* the last frame has no caller */
 	bool is_raw; /* as in struct d9__place_stack */
 };
 

@@ -67,7 +67,7 @@ static inline uint64_t d9__place_hash(const struct d9__stack_place *place)
 	return hash ^ hash >> 32;
 }
 
-/* A word of the stack, which sanitizers may think is nobody's. */
+/* A word of the stack, which sanitizers may take for free memory. */
 #if D9__SANITIZED
 __attribute__((no_sanitize("address", "thread"), noinline, unused)) static
 #else

@@ -25,7 +25,7 @@
 #include "segment/metadata.h"
 
 
-/* What is said of a source. */
+/* The text that the trace has of a source. */
 struct state {
 	const char *key;
 	bool asked; /* it is a fault if it cannot be had */

@@ -64,7 +64,7 @@ static void count(_Atomic(uint32_t) *counter)
 
 /*
  * A word of a stack.  Sanitizers are kept out: AddressSanitizer poisons parts of frames, which the walk reads
- * from below; and the slots of other frames may be written by whoever was given their address, so that
+ * from below; and the slots of other frames may be written by any thread that was given their address, so that
  * ThreadSanitizer would report a race.
  */
 #if D9__SANITIZED

@@ -37,7 +37,7 @@
 
 /* Why a walk ended. */
 enum d9__unwind_stop {
-	D9__STOP_END,    /* nobody called the last frame, a thread's or coroutine's start: the stack is complete */
+	D9__STOP_END,    /* the last frame, a thread's or coroutine's start, has no caller: the stack is complete */
 	D9__STOP_BOUNDS, /* a word to be read is not in the stack, or not aligned */
 	D9__STOP_NO_ROW, /* nothing is known of the code, and rbp is no frame pointer */
 	D9__STOP_CFA,    /* the caller's frame would not be above this one */
@@ -98,7 +98,7 @@ struct d9__unwound d9__unwind(struct d9__unwind_thread *thread,
 
 /*
  * Walk the stack of a thread that runs on, with |len| bytes of its stack from registers->sp on, copied to |stack|, which is
- * aligned as the stack is.  |thread| is nobody else's; its bounds are not looked at.
+ * aligned as the stack is.  No other walk uses |thread|; its bounds are not looked at.
  */
 struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const struct d9__registers *registers,
 				     const uint8_t *stack, size_t len, uint64_t *pcs, uint32_t max);

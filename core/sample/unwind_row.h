@@ -23,7 +23,7 @@ enum d9__cfa_rule {
 	D9__CFA_AT_RBP_8, /* the word at rbp + n, plus 8 */
 	D9__CFA_AT_RSP_8, /* the word at rsp + n, plus 8: hand-written code of OpenSSL */
 	D9__CFA_SIGNAL,   /* rsp points to the ucontext_t that the kernel saved for a signal handler */
-	D9__CFA_END,      /* nobody called this code */
+	D9__CFA_END,      /* this code has no caller */
 
 	/*
 	 * Behind these: another register + n, by the number that the psABI gives it.  Mostly it is r10 in the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may touch what: one thread at a time changes anything, that which has set |is_busy|, the flush thread but for the
- * very first time; so it reads without a lock.  It holds |lock|
+ * One thread at a time changes anything: the one that has set |is_busy|, which is the flush thread but for the very first
+ * time.  So it reads without a lock.  It holds |lock|
  * while it changes lists, so that a fork finds them whole; never while it asks the loader or compiles.
  * Handlers load |current| once and follow it to memory that is not written any more, but for two flags.
  *
@@ -54,7 +54,7 @@ struct module_rows {
 	struct d9__eh_frame_rows rows; /* never changes once a version has it */
 	enum rows_state state;
 	size_t n_versions;     /* that name it */
-	_Atomic(bool) was_hit; /* by a handler that found no rows; cleared by nobody */
+	_Atomic(bool) was_hit; /* by a handler that found no rows; never cleared */
 };
 
 /* Executable memory. */

@@ -45,7 +45,7 @@ static inline struct d9__open_span *d9__open_span_add(struct d9__open_spans *spa
 			return NULL;
 		atomic_store_explicit(&place->id, 0, memory_order_relaxed);
 	}
-	/* release: whoever reads one of them in tell() then finds that the id is another */
+	/* release: tell(), if it reads one of them, then finds that the id is another */
 	atomic_store_explicit(&place->start_ns, span->start_ns, memory_order_release);
 	atomic_store_explicit(&place->parent, span->parent, memory_order_release);
 	atomic_store_explicit(&place->name, span->name, memory_order_release);

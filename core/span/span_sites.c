@@ -93,7 +93,7 @@ static int register_site(struct d9__span_site_type *type, const struct d9_span_s
 	return d9__span_type_register(&type->type, origin, fields, (uint16_t)site->n_fields);
 }
 
-/* The same types of events have the same fields. */
+/* Fields need no look, because they follow from the types of events. */
 static bool is_same(const struct d9__span_site_type *a, const struct d9__span_site_type *b)
 {
 	return a->type.enter == b->type.enter && a->type.exit == b->type.exit &&

@@ -33,7 +33,7 @@ static void test_trigger_of_a_module_with_its_own_copy_means_that_copy(void)
 	n_refreshed = 0;
 	errno = 77;
 	for (int i = 0; i < 3; i++)
-		CU_ASSERT_PTR_EQUAL(d9__trigger_target(&trigger, caller, &nobody),
+		CU_ASSERT_PTR_EQUAL(d9__first_call_target(&trigger, caller, &nobody),
 				    dlsym(own, "loop_run"));
 	CU_ASSERT_FALSE(nobody);
 	CU_ASSERT_EQUAL(n_refreshed, 1);
@@ -52,13 +52,13 @@ static void test_trigger_with_the_library_mapped_means_the_hook_and_is_judged_on
 	n_refreshed = 0;
 	library_function = dlsym(user, "loop_run");
 	for (int i = 0; i < 3; i++)
-		CU_ASSERT_PTR_NULL(d9__trigger_target(&trigger, caller, &nobody));
+		CU_ASSERT_PTR_NULL(d9__first_call_target(&trigger, caller, &nobody));
 	CU_ASSERT_FALSE(nobody);
 	CU_ASSERT_EQUAL(n_refreshed, 1);
 
 	/* What was unloaded may have given its range to another module. */
 	dlclose(fake_open("user_data", RTLD_NOW | RTLD_LOCAL));
-	d9__trigger_target(&trigger, caller, &nobody);
+	d9__first_call_target(&trigger, caller, &nobody);
 	CU_ASSERT_EQUAL(n_refreshed, 2);
 	dlclose(user);
 }
@@ -71,7 +71,7 @@ static void test_trigger_of_the_library_itself_means_the_hook(void)
 
 	mapped = true;
 	library_function = dlsym(user, "loop_step"); /* calls, in a module that defines the name */
-	CU_ASSERT_PTR_NULL(d9__trigger_target(&trigger, library_function, &nobody));
+	CU_ASSERT_PTR_NULL(d9__first_call_target(&trigger, library_function, &nobody));
 	CU_ASSERT_FALSE(nobody);
 	dlclose(user);
 }
@@ -84,15 +84,15 @@ static void test_trigger_without_the_library_means_the_next_definition(void)
 
 	mapped = false;
 	library_function = NULL;
-	CU_ASSERT_PTR_EQUAL(d9__trigger_target(&trigger, &mapped, &nobody),
+	CU_ASSERT_PTR_EQUAL(d9__first_call_target(&trigger, &mapped, &nobody),
 			    dlsym(RTLD_NEXT, "getppid"));
 	CU_ASSERT_FALSE(nobody);
-	CU_ASSERT_PTR_NULL(d9__trigger_target(&none, &mapped, &nobody));
+	CU_ASSERT_PTR_NULL(d9__first_call_target(&none, &mapped, &nobody));
 	CU_ASSERT_TRUE(nobody);
 
 	/* It may come yet: not remembered. */
 	mapped = true;
-	CU_ASSERT_PTR_NULL(d9__trigger_target(&none, &mapped, &nobody));
+	CU_ASSERT_PTR_NULL(d9__first_call_target(&none, &mapped, &nobody));
 	CU_ASSERT_FALSE(nobody);
 }
 
@@ -103,7 +103,7 @@ static void test_trigger_with_an_emulation_before_the_library_means_the_emulatio
 
 	mapped = true;
 	library_function = NULL;
-	CU_ASSERT_PTR_EQUAL(d9__trigger_target(&trigger, &mapped, &nobody),
+	CU_ASSERT_PTR_EQUAL(d9__first_call_target(&trigger, &mapped, &nobody),
 			    dlsym(RTLD_NEXT, "getppid"));
 }
 
