@@ -12,8 +12,10 @@ extern struct d9__capabilities d9__glib_capabilities;
 /* Say that |key| works no better than |text|, because of |reason|.  All are borrowed for ever. */
 void d9__glib_degrade(const char *key, const char *text, const char *reason);
 
-/* Say that calls out of modules whose slots could not be swapped are not seen, if there are such
- * modules. */
+/*
+ * Say that calls out of modules whose slots could not be swapped are not seen, if there are such
+ * modules.
+ */
 void d9__glib_tell_refusals(void);
 
 /* Say which version this is. */

@@ -132,8 +132,8 @@ static struct d9__glib_note *waiting_like_locked(struct d9__glib_context *record
 }
 
 /*
- * Of several equal notes a poll takes the oldest, which may be another call's: the call that returns
- * with the id that was polled gives up its own, and the other call finds its source unpolled.
+ * Of several equal notes a poll takes the oldest, which may be another call's: the call that
+ * returns with the id that was polled gives up its own, and the other finds its source unpolled.
  */
 static bool is_polled_locked(struct d9__glib_context *record, struct d9__glib_note *note,
 			     uint32_t id)

@@ -32,7 +32,7 @@ struct making {
 	bool idle;
 };
 
-/* Was it this thread that ran the loop last? */
+/* True if this thread ran the loop last. */
 static bool is_own(const struct d9__glib_context *record)
 {
 	return atomic_load_explicit(&record->owner, memory_order_relaxed) ==

@@ -48,7 +48,7 @@ struct d9__libev_pending {
  */
 void d9__libev_calibrate(bool early);
 
-/* Is |loop| one of this libev's?  Reads it safely.  Only with |known|. */
+/* True if |loop| is one of this libev.  Reads it safely.  Only with |known|. */
 bool d9__libev_is_loop(const struct ev_loop *loop);
 
 static inline void *d9__libev_member(const struct ev_loop *loop, uint16_t offset)

@@ -9,7 +9,7 @@
 
 #if D9__LIBEV_ARCHIVE
 
-/* Is libev part of the image that we are part of?  Then nothing is patched. */
+/* True if libev is part of the image that we are part of.  Then nothing is patched. */
 bool d9__libev_is_static(void);
 
 /* libev's own |callback|, which was found on a scratch loop, is part of its code. */

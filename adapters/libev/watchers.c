@@ -112,7 +112,7 @@ static __attribute__((noinline)) void note_waits(const struct d9__libev_thread *
 		d9__task_waits(record->loop, (uintptr_t)w, -1, function, caller, stays);
 }
 
-/* Does the program, not libev, start |w|, and does that tell anything? */
+/* True if the program, not libev, starts |w|, and that tells anything. */
 static inline struct d9__libev_record *starts(struct d9__libev_thread *thread,
 					      const struct ev_loop *loop, const ev_watcher *w)
 {

@@ -31,7 +31,7 @@ extern struct d9__libevent_fields d9__libevent_fields;
  */
 void d9__libevent_calibrate(struct event_base *base);
 
-/* Must public calls tell of wakes? */
+/* True if public calls must tell of wakes. */
 static inline bool d9__libevent_wakes_are_public(void)
 {
 	/* relaxed: an activation before the first attach wakes no task of ours */

@@ -21,13 +21,13 @@ static inline bool d9__libevent_is_static(void)
 	return d9__libevent_static;
 }
 
-/* Was the program linked with the flags? */
+/* True if the program was linked with the flags. */
 bool d9__libevent_is_wrapped(void);
 
-/* Is |address| in the image that we are part of? */
+/* True if |address| is in the image that we are part of. */
 bool d9__libevent_in_image(const void *address);
 
-/* Is |address| in a function of ours that calls a callback of the program? */
+/* True if |address| is in a function of ours that calls a callback of the program. */
 bool d9__libevent_calls_back_at(const void *address);
 
 /* Functions that call callbacks lie together, so that their return addresses are known. */

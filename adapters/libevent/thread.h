@@ -67,7 +67,7 @@ static inline bool d9__in_libevent(const void *address)
 	return d9__images_contain(&d9__libevent_images, address);
 }
 
-/* Was a call that returns to |caller| made by libevent itself? */
+/* True if a call that returns to |caller| was made by libevent itself. */
 static inline bool d9__called_by_libevent(const struct d9__libevent_thread *thread,
 					  const void *caller)
 {
@@ -77,7 +77,7 @@ static inline bool d9__called_by_libevent(const struct d9__libevent_thread *thre
 	       (thread->now.state == D9__STATE_INTERNAL && !thread->now.in_span);
 }
 
-/* Is |callback|, which the hooked call registers, libevent's own?  After its site was asked for. */
+/* True if |callback|, which the hooked call registers, is libevent's.  Ask for its site before. */
 static inline bool d9__is_callback_of_libevent(const void *callback)
 {
 	return d9__libevent_is_static() ? d9__libevent_self.by_libevent : d9__in_libevent(callback);

@@ -13,5 +13,5 @@
 
 #include "loop/adapter.h" /* d9__blocking_start() */
 
-/* As d9__blocking_start() before there is a loop, as places where the recorder may begin.  In a constructor. */
+/* Redirect the calls before there is a loop, because the recorder may begin at them.  In a constructor. */
 D9_API void d9__blocking_watch(void);

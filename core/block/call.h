@@ -28,7 +28,7 @@
 /* The function behind a wrapper.  The hook engine may write the same address again while other threads read it. */
 #define D9__BLOCK_REAL(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 
-/* Is a callback running on this thread, and not the wait of a loop that it runs? */
+/* True if a callback runs on this thread, and not the wait of a loop that it runs. */
 static inline bool d9__block_is_inside(void)
 {
 	const struct d9__thread *thread = d9__self.thread;

@@ -96,7 +96,7 @@ D9_API void d9__capability_count(struct d9__capabilities *caps, const char *key,
 				 _Atomic(uint32_t) *count);
 
 /*
- * As d9__capability_count(), of what |sum| returns; called on the flush thread or in
+ * Publish like d9__capability_count() what |sum| returns; called on the flush thread or in
  * d9__capabilities_publish(), without a lock.
  */
 D9_API void d9__capability_sum(struct d9__capabilities *caps, const char *key,

@@ -63,10 +63,10 @@ void d9__elf_read_name(const struct d9__elf_module *mod, size_t offset, char out
 /* The function or object |name| that |mod| defines and exports, or NULL. */
 void *d9__elf_module_define(const struct d9__elf_module *mod, const char *name);
 
-/* Does it have a DT_NEEDED whose file name is one of |names|, as d9__elf_file_is()? */
+/* True if it has a DT_NEEDED whose file name is one of |names|, as d9__elf_file_is(). */
 bool d9__elf_module_needs(const struct d9__elf_module *mod, const char *const *names);
 
-/* Is the file name of |path| one of |names| (NULL-ended), or one that only a suffix follows? */
+/* True if the file name of |path| is one of |names| (NULL-ended), or one with a suffix behind. */
 bool d9__elf_file_is(const char *path, const char *const *names);
 
 static inline bool d9__elf_module_holds(const struct d9__elf_module *mod, uintptr_t addr)
@@ -74,5 +74,5 @@ static inline bool d9__elf_module_holds(const struct d9__elf_module *mod, uintpt
 	return addr >= mod->low && addr < mod->high;
 }
 
-/* Is the word at |addr| in a writable data segment, RELRO included? */
+/* True if the word at |addr| is in a writable data segment, RELRO included. */
 bool d9__elf_module_is_data(const struct d9__elf_module *mod, uintptr_t addr);

@@ -48,7 +48,7 @@ struct d9__images {
 	struct d9__image image[D9__IMAGES_MAX]; /* in the loader's order, which is scope order */
 };
 
-/* Does |addr| lie in the library?  Lock-free, async-signal-safe, a few ns. */
+/* True if |addr| lies in the library.  Lock-free, async-signal-safe, a few ns. */
 static inline bool d9__images_contain(const struct d9__images *images, const void *addr)
 {
 	/* acquire: pairs with the release in d9__images_refresh() */

@@ -43,8 +43,9 @@ D9_API void *d9__loop_companion(struct d9_loop *loop);
 D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out);
 
 /*
- * As d9_task_arm() on the thread that runs |loop|, and the trace knows the task from now on.  Its
- * number, or 0: this thread does not run the loop, nothing is recorded or there is no memory.
+ * Arm |task| like d9_task_arm(), on the thread that runs |loop|: the trace knows the task from now
+ * on.  Returns its number, or 0: this thread does not run the loop, nothing is recorded or there is
+ * no memory.
  */
 D9_API uint64_t d9__task_told(struct d9_loop *loop, const struct d9_task *task);
 
@@ -86,27 +87,29 @@ D9_API void d9__blocking_start(void);
  */
 D9_API bool d9__poll_begin_known(struct d9_poll *poll);
 
-/* As d9__poll_begin_known(), of a poll that tells why, or since when, it is ready. */
+/* Begin |poll| like d9__poll_begin_known(); it tells why, or since when, it is ready. */
 D9_API bool d9__poll_begin_woken(struct d9_poll *poll);
 
-/* As d9_poll_begin(), of a poll that is hardly plain. */
+/* Begin |poll|, which is hardly plain, like d9_poll_begin(). */
 D9_API void d9__poll_begin_other(struct d9_poll *poll);
 
 /*
- * As d9_poll_end(), of a task that stays ready: its next wake has the stamp of this end.  Key,
- * identity and callsite of |poll| have to be there still.
+ * End |poll| like d9_poll_end(), of a task that stays ready: its next wake has the stamp of this end.
+ * Key, identity and callsite of |poll| have to be there still.
  */
 D9_API void d9__poll_end_ready(struct d9_poll *poll);
 
-/* The short way of d9_poll_begin() and d9_poll_end() for tasks that end with their poll
- * (D9_TASK_RUNS_ONCE), see once.c. */
+/*
+ * The short way of d9_poll_begin() and d9_poll_end() for tasks that end with their poll
+ * (D9_TASK_RUNS_ONCE), see once.c.
+ */
 D9_API void d9__poll_begin_once(struct d9_poll *poll);
 D9_API void d9__poll_end_once(struct d9_poll *poll);
 
 /*
- * As d9_wake() of a task that this thread has polled and that still has |identity|, by the running
- * callback or by what the loop found ready.  False: nothing happened; ask d9_wake().  The gate for
- * wakes is open: ask that before you find out what these want to know.
+ * Wake like d9_wake() a task that this thread has polled and that still has |identity|, by the
+ * running callback or by what the loop found ready.  False: nothing happened; ask d9_wake().  The
+ * gate for wakes is open: ask that before you find out what these want to know.
  */
 D9_API bool d9__wake_known(struct d9_loop *loop, uint64_t key, uint64_t identity);
 D9_API bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity);
@@ -122,9 +125,9 @@ struct d9_callsite {
 };
 
 /*
- * As d9_callsite() without flags, for a task of |kind|, after which callbacks in no module are
- * called.  Those that cannot be told apart, such as closures that a binding makes for one call,
- * have one callsite, without addresses: thousands of them would fill the table.
+ * Intern like d9_callsite() without flags, for a task of |kind|, after which callbacks in no module
+ * are called.  Callbacks that cannot be told apart, such as closures that a binding makes for one
+ * call, have one callsite, without addresses, because thousands of them would fill the table.
  */
 D9_API const struct d9_callsite *d9__callsite_of_kind(const void *callback, const void *site,
 						      enum d9_task_kind kind);
@@ -137,8 +140,10 @@ D9_API const struct d9_callsite *d9__callsite_of_kind(const void *callback, cons
 D9_API const char *d9__callback_role(const void *callback);
 D9_API void d9__callback_role_set(const void *callback, const char *role);
 
-/* True if code may be at |address|: of a module, or code that has unwind tables of its own.  Not in
- * signal handlers. */
+/*
+ * True if code may be at |address|: of a module, or code that has unwind tables of its own.  Not in
+ * signal handlers.
+ */
 D9_API bool d9__callsite_is_code(const void *address);
 
 /* ---- log lines of loop libraries, as events beside what the loops do ---- */
@@ -160,7 +165,7 @@ enum d9__log_level {
  */
 D9_API bool d9__logs_bridged(void);
 
-/* Are lines of |level| recorded now?  Two relaxed loads. */
+/* True if lines of |level| are recorded now.  Two relaxed loads. */
 D9_API bool d9__log_wanted(enum d9__log_level level);
 
 /*

@@ -14,8 +14,10 @@
 #include "loop/thread_state.h"
 #include "ring/slot.h"
 
-/* Begin |poll| at |ns| in the plain way after all, if only the chunk is news.  False: nothing
- * happened. */
+/*
+ * Begin |poll| at |ns| in the plain way after all, if only the chunk is news.  False: nothing
+ * happened.
+ */
 bool d9__again_begin(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
 		     uint64_t ns);
 

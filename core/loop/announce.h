@@ -31,7 +31,7 @@ static inline struct d9__spawn_spelling *d9__spawn_spelling_at(struct d9__spawn_
 	return &all[((uintptr_t)callsite >> 4) % D9__SPAWN_SPELLINGS];
 }
 
-/* Does it spell that of such a task in the open chunk of |slot|? */
+/* True if it spells the spawn of such a task in the open chunk of |slot|. */
 static inline bool d9__spawn_spelling_fits(const struct d9__spawn_spelling *spelling,
 					   const struct d9__slot *slot,
 					   const struct d9_callsite *callsite, uint32_t made_of)

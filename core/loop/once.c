@@ -129,7 +129,7 @@ static inline void write_end(struct d9__slot *slot, uint64_t published, uint32_t
 	d9__emit_plain_leave(slot, published, 2, (uint64_t)(p - begin));
 }
 
-/* As d9__poll_is_plain(). */
+/* True if |poll| may end in the short way: as d9__poll_is_plain(), of a solo task. */
 static inline bool is_plain(const struct d9__thread *thread, const struct d9_poll *poll)
 {
 	const struct d9__frame_running *frame = &thread->frames[0];

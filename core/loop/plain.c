@@ -59,7 +59,7 @@ bool d9__poll_begin_known(struct d9_poll *poll)
 
 /* ---- end ---- */
 
-/* May |poll| end plainly, and when?  False: nothing happened. */
+/* True if |poll| may end plainly, at *|ns|.  False: nothing happened. */
 D9__EMIT_PLAIN bool ends_plainly(const struct d9__thread *thread, struct d9__slot *slot,
 				 const struct d9_poll *poll, uint32_t gate, uint64_t *ns)
 {

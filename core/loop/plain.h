@@ -22,14 +22,14 @@
 
 _Static_assert(D9__WORKER_WIDE == 0x80, "d9__emit_plain_poll_start() writes one byte");
 
-/* Does the previous poll's end serve as the start of the next?  Not after any other stamp. */
+/* True if the previous poll's end is the start of the next.  Not after any other stamp. */
 static inline bool d9__poll_is_shared(const struct d9__thread *thread, const struct d9__slot *slot,
 				      bool batched)
 {
 	return batched && thread->shared_ns == slot->last_ns;
 }
 
-/* One callback runs, its PollStart is the latest record but for wakes, and it is |poll|'s. */
+/* True if one callback runs, |poll|'s, and its PollStart is the latest record but for wakes. */
 static inline bool d9__poll_is_plain(const struct d9__thread *thread, const struct d9_poll *poll,
 				     uint32_t gate, uint64_t ns)
 {
@@ -58,8 +58,10 @@ D9__EMIT_PLAIN void d9__plain_push(struct d9__thread *thread, struct d9_poll *po
 	frame->address = (uintptr_t)poll;
 	frame->start_ns = ns;
 	frame->loc = cached->name;
-	/* Else the compiler packs neighbours into vectors first, which takes longer than two
-	 * stores. */
+	/*
+	 * Else the compiler packs neighbours into vectors first, which takes longer than two
+	 * stores.
+	 */
 	__asm__ volatile("" : : : "memory");
 	frame->task = id;
 	frame->depth = poll->depth;
@@ -71,7 +73,7 @@ D9__EMIT_PLAIN void d9__plain_push(struct d9__thread *thread, struct d9_poll *po
 	poll->task_id = id;
 }
 
-/* Is |task| still what |cached| says, and what |poll| runs? */
+/* True if |task| is still the one that |cached| says, and the one that |poll| runs. */
 D9__EMIT_PLAIN bool d9__plain_is_same(const struct d9__thread *thread,
 				      const struct d9__cached_task *cached,
 				      const struct d9__task *task, const struct d9_poll *poll)
@@ -83,7 +85,7 @@ D9__EMIT_PLAIN bool d9__plain_is_same(const struct d9__thread *thread,
 		!poll->task.identity);
 }
 
-/* Nothing is to be told of its wake, or it is in the trace already. */
+/* True if nothing is to be told of its wake, or it is in the trace already. */
 D9__EMIT_PLAIN bool d9__plain_is_wake_told(struct d9__task *task, const struct d9_poll *poll)
 {
 	if (atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE)
@@ -92,7 +94,7 @@ D9__EMIT_PLAIN bool d9__plain_is_wake_told(struct d9__task *task, const struct d
 	       (!poll->ready_ns && !poll->reason);
 }
 
-/* Was |cached| polled as |poll| will be, and is its loop this thread's? */
+/* True if |cached| was polled as |poll| will be, and its loop is this thread's. */
 D9__EMIT_PLAIN bool d9__plain_is_of(const struct d9__thread *thread,
 				    const struct d9__cached_task *cached,
 				    const struct d9_poll *poll)
@@ -135,7 +137,7 @@ D9__EMIT_PLAIN bool d9__plain_begin_at(struct d9__thread *thread, struct d9__slo
 	return true;
 }
 
-/* May |poll| be plain? */
+/* True if |poll| may be plain. */
 D9__EMIT_PLAIN bool d9__plain_is_usual(const struct d9__thread *thread, const struct d9__slot *slot,
 				       const struct d9_poll *poll, uint32_t gate)
 {
@@ -144,7 +146,7 @@ D9__EMIT_PLAIN bool d9__plain_is_usual(const struct d9__thread *thread, const st
 				1);
 }
 
-/* When it begins.  False: nothing happened. */
+/* Stamp its begin.  False: nothing happened. */
 D9__EMIT_PLAIN bool d9__plain_stamp(const struct d9__thread *thread, struct d9__slot *slot,
 				    const struct d9_poll *poll, uint64_t *ns)
 {

@@ -61,7 +61,7 @@ static void set_gate(struct d9__thread *thread, uint32_t gate)
 		thread->odd |= D9__ODD_WAITS;
 }
 
-/* Has recording been off since this thread's latest record?  |last_ns| is that record's time. */
+/* Write a gap if recording was off since this thread's latest record, which is of |last_ns|. */
 static inline void see_gate(struct d9__thread *thread, struct d9__slot *slot, uint32_t gate,
 			    uint64_t last_ns)
 {
@@ -237,7 +237,7 @@ static inline uint32_t open_gate(void)
 	return gate & D9__GATE_LOOP ? gate : 0;
 }
 
-/* As open_gate(), where a loop holds no lock: first do all that waits for such a moment. */
+/* Do all that waits for a moment in which a loop holds no lock, and return open_gate(). */
 static inline uint32_t open_gate_calmly(void)
 {
 	d9__recorder_pending_check();

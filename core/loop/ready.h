@@ -7,6 +7,8 @@
 
 #include <dial9/loop.h>
 
-/* The task |key|, whose poll ended last on this thread, stays ready: its next wake has the stamp of
- * that end. */
+/*
+ * The task |key|, whose poll ended last on this thread, stays ready: its next wake has the stamp of
+ * that end.
+ */
 void d9__ready_again(struct d9_loop *loop, uint64_t key);

@@ -24,7 +24,7 @@ void d9__samples_off_cpu(struct d9__slot *slot, uint64_t ns, uint32_t worker, ui
 uint32_t d9__samples_global_queue(void);
 
 /*
- * As d9__samples_global_queue(), of the loops whose name is |wanted|: a loop without one is called
- * as its worker.
+ * Return d9__samples_global_queue() of the loops whose name is |wanted|: a loop without one is
+ * called as its worker.
  */
 uint64_t d9__samples_queue_of(bool (*wanted)(const void *arg, const char *name), const void *arg);

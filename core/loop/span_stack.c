@@ -66,7 +66,7 @@ struct d9__stacked_span *d9__span_stack_find_below(struct d9__span_stack *entere
 	return NULL;
 }
 
-/* Does what |item| was entered in still run? */
+/* True if the callback that |item| was entered in still runs. */
 static bool is_alive(const struct d9__stacked_span *item, const struct d9__thread *thread)
 {
 	if (!item->frames)

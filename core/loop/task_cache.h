@@ -76,7 +76,7 @@ d9__task_cache_get(struct d9__task_cache *cache, uint64_t key)
 	return cached;
 }
 
-/* Does what is |cached| for a key still exist, and is it |library|'s? */
+/* True if the task that is |cached| for a key still exists, and is |library|'s. */
 static inline bool d9__cached_task_is(const struct d9__cached_task *cached, uint32_t library)
 {
 	return cached->task && cached->emit.library == library &&

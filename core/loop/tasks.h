@@ -85,7 +85,7 @@ struct d9__tasks_ended {
 /* Never blocks.  NULL if there is none. */
 struct d9__task *d9__tasks_find(uint32_t library, uint64_t key);
 
-/* Is it still the one with |id|? */
+/* True if it is still the one with |id|. */
 static inline bool d9__task_is(const struct d9__task *task, uint64_t id)
 {
 	return atomic_load_explicit(&task->id, memory_order_acquire) == id;

@@ -166,7 +166,7 @@ static inline uint64_t d9__thread_task(const struct d9__thread *thread)
 	return n ? thread->frames[n - 1].task : 0;
 }
 
-/* Is |address| on this thread's own stack, as far as known? */
+/* True if |address| is on this thread's own stack, as far as known. */
 static inline bool d9__thread_on_stack(const struct d9__thread *thread, uintptr_t address)
 {
 	return address >= thread->stack_low && address < thread->stack_high;

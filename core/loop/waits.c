@@ -219,7 +219,7 @@ static struct d9__dump_raw raw_of(const struct d9__task *task, const struct d9__
 				      .kept = (word & KEPT) != 0 };
 }
 
-/* Does a dump fall into the next |length_ns| of waits? */
+/* True if a dump falls into the next |length_ns| of waits. */
 static bool is_chosen(struct d9__waits *waits, uint64_t length_ns)
 {
 	if (!waits->left_ns)

@@ -31,7 +31,7 @@ static uint32_t worker_of(const struct d9__thread *thread)
 	return told ? thread->worker : NO_WORKER;
 }
 
-/* Does another thread run |loop| now? */
+/* True if another thread runs |loop| now. */
 static bool is_remote(const struct d9__thread *thread, struct d9_loop *loop)
 {
 	struct d9__thread *owner = atomic_load_explicit(&loop->owner, memory_order_relaxed);
@@ -235,7 +235,7 @@ static bool may_fill(struct d9__task *task)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* Will this thread poll what it wakes? */
+/* True if this thread will poll the task that it wakes. */
 static bool is_own(const struct d9__thread *thread, struct d9_loop *loop)
 {
 	return thread && thread->gate == d9__gate_word() &&

@@ -26,7 +26,7 @@ struct d9__wake {
 	uint32_t worker, reason;
 };
 
-/* Is there anything to tell before |poll| of |task|? */
+/* True if there is anything to tell before |poll| of |task|. */
 static inline bool d9__wakes_matter(const struct d9__task *task, const struct d9_poll *poll)
 {
 	return atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE ||

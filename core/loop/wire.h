@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wire: the records of a worker that polls, waits and wakes have in common, and the state that they
- * leave the trace in. */
+/*
+ * Wire: the records of a worker that polls, waits and wakes have in common, and the state that they
+ * leave the trace in.
+ */
 
 #pragma once
 
@@ -31,8 +33,10 @@ static inline void d9__wire_solo_forget(struct d9__thread *thread)
 	atomic_store_explicit(&thread->solo.id, 0, memory_order_relaxed);
 }
 
-/* True if it is in the trace of this process.  A forked child's trace has no task that its parent
- * began. */
+/*
+ * True if it is in the trace of this process.  A forked child's trace has no task that its parent
+ * began.
+ */
 static inline bool d9__wire_solo_is_spawned(const struct d9__thread *thread)
 {
 	return atomic_load_explicit(&thread->solo.spawned, memory_order_relaxed) == thread->epoch;

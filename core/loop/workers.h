@@ -52,7 +52,7 @@ void d9__workers_release(unsigned worker, struct d9__left left);
  */
 void d9__workers_publish(void);
 
-/* As d9__workers_publish(), and wait for another thread that is at it. */
+/* Do d9__workers_publish(), and wait for another thread that is at it. */
 void d9__workers_settle(void);
 
 void d9__workers_fork_prepare(void);

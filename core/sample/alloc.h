@@ -78,7 +78,7 @@ D9_API void d9__alloc_sample(void *block, size_t size, const void *caller);
 D9_API void d9__alloc_freed(const void *block);
 
 /*
- * As d9__alloc_freed(), of realloc(), in steps: take |block| out before the allocator may move it; false: it was not live.  Then,
+ * Tell of a realloc() in steps: take |block| out before the allocator may move it; false: it was not live.  Then,
  * if nothing happened to it, put it back, else it is gone.
  */
 D9_API bool d9__alloc_take(const void *block, struct d9__alloc_block *out);

@@ -207,7 +207,7 @@ static bool is_plt(struct d9__cursor in, int64_t *k)
 	       !memcmp(p + 3, times_8, sizeof(times_8)) && d9__cursor_left(&in) == 0;
 }
 
-/* Does the expression end here, or with the addition of 8 (|*plus_8|)? */
+/* True if the expression ends here, or with the addition of 8 (|*plus_8|). */
 static bool ends(struct d9__cursor *in, bool *plus_8)
 {
 	uint64_t more;

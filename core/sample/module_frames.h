@@ -50,7 +50,7 @@ struct d9__frames_list {
  */
 typedef bool (*d9__frames_wanted_fn)(void *arg, const struct d9__frames_key *key, size_t estimate);
 
-/* Have modules come or gone since |list| was made?  Takes the loader's lock for a moment. */
+/* True if modules came or went since |list| was made.  Takes the loader's lock for a moment. */
 bool d9__frames_changed(const struct d9__frames_list *list);
 
 /*

@@ -52,7 +52,7 @@ struct d9__unwind_figures {
 int d9__unwind_tables_refresh(uint64_t now_ns);
 
 /*
- * As d9__unwind_tables_refresh(), on a thread of the program that needs tables before the flush thread's first tick.  While one is at it, others
+ * Refresh the tables on a thread of the program that needs them before the flush thread's first tick.  While one is at it, others
  * find nothing to do; in a forked child none does anything where d9__modules_may_walk() is false.  Not under a lock of the program.
  */
 int d9__unwind_tables_begin(uint64_t now_ns);

@@ -163,7 +163,7 @@ static inline bool is_recording(void)
 	return d9__gate_open(D9__GATE_EVENT);
 }
 
-/* Is |o| a span of this process's, and not one of its parent's? */
+/* True if |o| is a span of this process, not of its parent. */
 static inline bool is_ours(const struct object *o)
 {
 	return o->epoch == atomic_load_explicit(&d9__span_epoch, memory_order_relaxed);
