@@ -31,7 +31,7 @@ static __attribute__((constructor)) void install(void)
 {
 	int saved = errno;
 
-	d9__libevent_bases_init(d9__libevent_dispatch);
+	d9__libevent_bases_init();
 	d9__pools_init();
 	if (!d9__libevent_is_static())
 		d9__got_install(&d9__libevent_table);
@@ -73,7 +73,7 @@ static int attach(struct event_base *base, const char *name, bool constructed)
 	d9__libevent_calibrate(base);
 	if (!d9__libevent_is_wrapped())
 		d9__libevent_degrade_poll("linked statically without the --wrap flags");
-	err = d9__libevent_base_wrap(base, name, constructed);
+	err = d9__libevent_base_wrap(base, name, constructed, d9__libevent_dispatch);
 	d9__capabilities_publish(&d9__libevent_capabilities);
 	d9__blocking_start();
 	return err;

@@ -19,7 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct d9__libevent_base *first_retired, *last_retired;
 
 static struct d9__module_range own;
-static d9__libevent_dispatch_fn dispatch; /* ours */
+static d9__libevent_dispatch_fn dispatch; /* of all wrapped bases */
 
 static void lock_bases(void)
 {
@@ -31,10 +31,9 @@ static void unlock_bases(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void d9__libevent_bases_init(d9__libevent_dispatch_fn ours)
+void d9__libevent_bases_init(void)
 {
-	dispatch = ours;
-	d9__module_range_of((void *)ours, &own);
+	d9__module_range_of((void *)d9__libevent_bases_init, &own);
 	pthread_atfork(lock_bases, unlock_bases, unlock_bases);
 }
 
@@ -141,7 +140,8 @@ static int attach_locked(struct event_base *base, const char *name, bool wrap)
 	return 0;
 }
 
-int d9__libevent_base_wrap(struct event_base *base, const char *name, bool constructed)
+int d9__libevent_base_wrap(struct event_base *base, const char *name, bool constructed,
+			   d9__libevent_dispatch_fn ours)
 {
 	struct d9__libevent_base *record;
 	bool known = true;
@@ -150,6 +150,7 @@ int d9__libevent_base_wrap(struct event_base *base, const char *name, bool const
 	if (err)
 		return err;
 	lock_bases();
+	dispatch = ours;
 	record = find_locked(base);
 	if (!record && !table_is_known(base)) {
 		known = false;

@@ -90,9 +90,12 @@ struct d9__libevent_base *d9__libevent_base_find(struct event_base *base);
 
 /*
  * Attach |base|.  0; -ENOTSUP if the guards refuse and |constructed| is false; -ENOSPC, -ENOMEM.
- * |constructed|: a hooked constructor returned it, so it is a base for certain.
+ * |constructed|: a hooked constructor returned it, so it is a base for certain.  |ours| is the
+ * dispatch function that it gets; it comes this way because a program may attach in a constructor
+ * that runs before ours does.
  */
-int d9__libevent_base_wrap(struct event_base *base, const char *name, bool constructed);
+int d9__libevent_base_wrap(struct event_base *base, const char *name, bool constructed,
+			   d9__libevent_dispatch_fn ours);
 
 /* Put libevent's own table back and forget |base|, before it is freed.  The loop, or NULL. */
 struct d9_loop *d9__libevent_base_unwrap(struct event_base *base);
@@ -100,5 +103,5 @@ struct d9_loop *d9__libevent_base_unwrap(struct event_base *base);
 /* True if |address| is code of ours. */
 bool d9__libevent_is_ours(const void *address);
 
-/* In the constructor.  |ours| is the dispatch function that attached bases get. */
-void d9__libevent_bases_init(d9__libevent_dispatch_fn ours);
+/* In the constructor. */
+void d9__libevent_bases_init(void);
