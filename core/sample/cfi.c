@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "sample/cfi.h"
-#include "base/array.h"
 #include "base/heap.h"
 
 #define STATES_MAX 16 /* that DW_CFA_remember_state keeps */
@@ -104,10 +103,20 @@ bool d9__cfi_sleb(struct d9__cursor *cursor, int64_t *out)
 
 int d9__unwind_rows_add(struct d9__unwind_rows *rows, const struct d9__unwind_row *row)
 {
-	if (rows->n >= rows->max)
-		return -E2BIG;
-	if (!d9__array_grow(rows->row, rows->n))
-		return -ENOMEM;
+	if (rows->n == rows->capacity) {
+		size_t more = rows->capacity ? rows->capacity * 2 : 256;
+		struct d9__unwind_row *grown;
+
+		if (rows->n >= rows->max)
+			return -E2BIG;
+		if (more > rows->max)
+			more = rows->max;
+		grown = d9__reallocarray(rows->row, more, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		rows->row = grown;
+		rows->capacity = more;
+	}
 	rows->row[rows->n++] = *row;
 	return 0;
 }

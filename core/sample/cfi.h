@@ -13,7 +13,7 @@
 /* A growing list of rows. */
 struct d9__unwind_rows {
 	struct d9__unwind_row *row;
-	size_t n;
+	size_t n, capacity;
 	size_t max; /* n <= max */
 };
 

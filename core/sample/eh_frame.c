@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/heap.h"
 #include "base/sort.h"
 #include "format/cursor.h"
@@ -62,7 +61,7 @@ struct compiler {
 	struct common common;
 	struct d9__unwind_rows rows;
 	struct function *functions;
-	size_t n_functions;
+	size_t n_functions, capacity;
 	bool unordered;
 };
 
@@ -230,8 +229,15 @@ static int add_function(struct compiler *compiler, const struct function *functi
 {
 	size_t n = compiler->n_functions;
 
-	if (!d9__array_grow(compiler->functions, n))
-		return -ENOMEM;
+	if (n == compiler->capacity) {
+		size_t more = n ? n * 2 : 64;
+		struct function *grown = d9__reallocarray(compiler->functions, more, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		compiler->functions = grown;
+		compiler->capacity = more;
+	}
 	if (n && function->start < compiler->functions[n - 1].start)
 		compiler->unordered = true;
 	compiler->functions[compiler->n_functions++] = *function;

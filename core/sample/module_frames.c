@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "record/own_memory.h"
 
 #include "base/heap.h"
@@ -131,10 +130,27 @@ static bool take_copy(struct d9__module_frames *module, size_t readable)
 	return true;
 }
 
+/* |array| of |n| elements of |size| bytes with room for another; NULL if there is none. */
+static void *grown(void *array, size_t n, size_t *capacity, size_t size)
+{
+	size_t more = *capacity ? *capacity * 2 : 32;
+
+	if (n < *capacity)
+		return array;
+	array = d9__reallocarray(array, more, size);
+	if (array)
+		*capacity = more;
+	return array;
+}
+
 static struct d9__module_frames *add_module(struct d9__frames_list *list)
 {
-	if (!d9__array_reserve(list->module, &list->capacity, list->n, 1))
+	struct d9__module_frames *modules =
+		grown(list->module, list->n, &list->capacity, sizeof(*list->module));
+
+	if (!modules)
 		return NULL;
+	list->module = modules;
 	memset(&list->module[list->n], 0, sizeof(*list->module));
 	return &list->module[list->n++];
 }
@@ -145,11 +161,14 @@ static bool take_code(struct d9__frames_list *list, const struct dl_phdr_info *i
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 		uintptr_t low = info->dlpi_addr + ph->p_vaddr;
+		struct d9__module_code *code;
 
 		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || !ph->p_memsz)
 			continue;
-		if (!d9__array_reserve(list->code, &list->code_capacity, list->n_code, 1))
+		code = grown(list->code, list->n_code, &list->code_capacity, sizeof(*code));
+		if (!code)
 			return false;
+		list->code = code;
 		list->code[list->n_code++] = (struct d9__module_code){ low, low + ph->p_memsz, list->n - 1 };
 	}
 	return true;

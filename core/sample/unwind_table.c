@@ -19,7 +19,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/heap.h"
 #include "base/maps.h"
 #include "base/sort.h"
@@ -97,7 +96,7 @@ static bool ever_walked;
 /* In order, without overlaps. */
 struct ranges {
 	struct d9__mapping *range;
-	size_t n;
+	size_t n, capacity;
 };
 static struct ranges others; /* executable memory that no module has, as it was at |others_ns| */
 static uint64_t others_ns;
@@ -315,8 +314,15 @@ static bool add_range(struct ranges *ranges, uintptr_t low, uintptr_t high)
 		last->high = high;
 		return true;
 	}
-	if (!d9__array_grow(ranges->range, ranges->n))
-		return false;
+	if (ranges->n == ranges->capacity) {
+		size_t more = ranges->capacity ? ranges->capacity * 2 : 32;
+		struct d9__mapping *grown = d9__reallocarray(ranges->range, more, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		ranges->range = grown;
+		ranges->capacity = more;
+	}
 	ranges->range[ranges->n++] = (struct d9__mapping){ low, high, PROT_EXEC };
 	return true;
 }
