@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
+#include "base/array.h"
 
 /* Files of very old producers give metadata a wall-clock time; from 2020 on, in ns. */
 #define WALL_TIME_FROM UINT64_C(1577836800000000000)
@@ -23,16 +24,8 @@ static int count_event(struct d9__analysis *a, const struct d9_event *event)
 	uint32_t id = d9_schema_id(event->schema);
 
 	a->events++;
-	if (id >= a->n_counts) {
-		size_t n = (size_t)id + 16;
-		struct d9__event_count *counts = realloc(a->counts, n * sizeof(*counts));
-
-		if (!counts)
-			return -ENOMEM;
-		memset(counts + a->n_counts, 0, (n - a->n_counts) * sizeof(*counts));
-		a->counts = counts;
-		a->n_counts = n;
-	}
+	if (!d9__array_reach(a->counts, &a->n_counts, id))
+		return -ENOMEM;
 	if (!a->counts[id].name) {
 		a->counts[id].name = strdup(d9_schema_name(event->schema));
 		a->counts[id].kind = event->kind;

@@ -10,6 +10,7 @@
 #include "analyze/callbacks.h"
 #include "analyze/hot.h"
 #include "analyze/stalls.h"
+#include "base/array.h"
 #include "base/utf8.h"
 
 /* Kinds are bits of a word; more than these share the last. */
@@ -101,18 +102,10 @@ bool d9__callback_is_glib(const struct d9__callback *callback)
 
 static int add_callback(struct d9__callbacks *callbacks)
 {
-	size_t capacity = callbacks->capacity ? 2 * callbacks->capacity : 64;
 	struct d9__callback *callback;
 
-	if (callbacks->n == callbacks->capacity) {
-		struct d9__callback **items =
-			realloc(callbacks->items, capacity * sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		callbacks->items = items;
-		callbacks->capacity = capacity;
-	}
+	if (!d9__array_grow(callbacks->items, callbacks->n))
+		return -ENOMEM;
 	callback = calloc(1, sizeof(*callback));
 	if (!callback)
 		return -ENOMEM;
@@ -265,20 +258,10 @@ const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
 
 int d9__callback_begin(struct d9__callback *callback, unsigned worker)
 {
-	size_t word = worker / 64, n = word + 1;
-
 	callback->calls++;
-	if (n > callback->ran_on_words) {
-		uint64_t *words = realloc(callback->ran_on, n * sizeof(*words));
-
-		if (!words)
-			return -ENOMEM;
-		memset(words + callback->ran_on_words, 0,
-		       (n - callback->ran_on_words) * sizeof(*words));
-		callback->ran_on = words;
-		callback->ran_on_words = n;
-	}
-	callback->ran_on[word] |= UINT64_C(1) << worker % 64;
+	if (!d9__array_reach(callback->ran_on, &callback->ran_on_words, worker / 64))
+		return -ENOMEM;
+	callback->ran_on[worker / 64] |= UINT64_C(1) << worker % 64;
 	return 0;
 }
 

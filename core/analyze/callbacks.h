@@ -205,7 +205,7 @@ struct d9__call_hook {
 /* All zero is empty. */
 struct d9__callbacks {
 	struct d9__callback **items;
-	size_t n, capacity;
+	size_t n;
 	struct d9__texts locations; /* item i has text i */
 	struct d9__texts kinds;
 };

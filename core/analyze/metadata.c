@@ -7,6 +7,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/metadata.h"
+#include "base/array.h"
 
 #define KEYS_MAX  4096 /* a process has some dozens */
 #define VALUE_MAX 16384
@@ -35,16 +36,12 @@ static char *copy_of(const char *text, size_t len)
 /* Room for the entry |number|, the next one if it is new; NULL: out of memory. */
 static struct d9__metadata_entry *entry_at(struct d9__metadata *metadata, uint32_t number)
 {
-	struct d9__metadata_entry *items;
-
 	if (number < metadata->n)
 		return &metadata->items[number];
-	items = reallocarray(metadata->items, metadata->n + 1, sizeof(*items));
-	if (!items)
+	if (!d9__array_grow(metadata->items, metadata->n))
 		return NULL;
-	metadata->items = items;
-	items[metadata->n++] = (struct d9__metadata_entry){ metadata->keys.items[number], NULL };
-	return &items[number];
+	metadata->items[metadata->n++] = (struct d9__metadata_entry){ metadata->keys.items[number], NULL };
+	return &metadata->items[number];
 }
 
 int d9__metadata_put(struct d9__metadata *metadata, const char *key, size_t key_len,

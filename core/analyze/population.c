@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyze/population.h"
+#include "base/array.h"
 
 void d9__population_release(struct d9__population *population)
 {
@@ -16,18 +17,14 @@ void d9__population_release(struct d9__population *population)
 int d9__population_add(struct d9__population *population, const char *loop, size_t len,
 		       uint64_t tasks)
 {
-	uint64_t *first;
 	uint32_t number;
 
 	if (d9__texts_number(&population->loops, loop, len, &number))
 		return -ENOMEM;
 	if (number >= population->n) {
-		first = realloc(population->first, ((size_t)number + 1) * sizeof(*first));
-		if (!first)
+		if (!d9__array_reach(population->first, &population->n, number))
 			return -ENOMEM;
-		population->first = first;
 		population->first[number] = tasks;
-		population->n = (size_t)number + 1;
 	}
 	if (tasks > population->first[number] &&
 	    tasks - population->first[number] > population->growth)

@@ -12,6 +12,7 @@
 #include "analyze/budget.h"
 #include "analyze/processes.h"
 #include "analyze/table.h"
+#include "base/array.h"
 #include "base/utf8.h"
 
 /* The metadata stand at the beginning of a segment; behind that many events nobody looks. */
@@ -132,15 +133,12 @@ static int init_finder(struct finder *finder, size_t n)
 /* Takes both texts. */
 static int add_process(struct d9__processes *processes, char *boot_id, char *folder)
 {
-	struct d9__trace_process *items = reallocarray(processes->items, processes->n + 1, sizeof(*items));
-
-	if (!items) {
+	if (!d9__array_grow(processes->items, processes->n)) {
 		free(boot_id);
 		free(folder);
 		return -ENOMEM;
 	}
-	processes->items = items;
-	items[processes->n++] = (struct d9__trace_process){ boot_id, folder, UNKNOWN };
+	processes->items[processes->n++] = (struct d9__trace_process){ boot_id, folder, UNKNOWN };
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "analyze/callbacks.h"
 #include "analyze/shape.h"
 #include "analyze/stalls.h"
+#include "base/array.h"
 
 /* ---- the calls of one callback ---- */
 
@@ -313,14 +314,12 @@ static bool is_rhythm(const struct search *s, const struct choice *choice, struc
 
 static int take(struct search *s, const struct choice *choice)
 {
-	struct d9__rhythm rhythm, *found;
+	struct d9__rhythm rhythm;
 
 	if (!is_rhythm(s, choice, &rhythm))
 		return 0;
-	found = realloc(s->found, (s->n_found + 1) * sizeof(*found));
-	if (!found)
+	if (!d9__array_grow(s->found, s->n_found))
 		return -ENOMEM;
-	s->found = found;
 	s->found[s->n_found++] = rhythm;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "analyze/budget.h"
 #include "analyze/spans.h"
 #include "analyze/stalls.h"
+#include "base/array.h"
 
 #define ORIGIN_END '\1'
 #define SITE_MARK  " @ "
@@ -53,12 +54,8 @@ void d9__spans_release(struct d9__spans *spans)
 
 static int add_type(struct d9__spans *spans, const char *key)
 {
-	struct d9__span_type **items =
-		realloc(spans->items, (spans->n + 1) * sizeof(*items));
-	struct d9__span_type *type = items ? calloc(1, sizeof(*type)) : NULL;
+	struct d9__span_type *type = d9__array_grow(spans->items, spans->n) ? calloc(1, sizeof(*type)) : NULL;
 
-	if (items)
-		spans->items = items;
 	if (!type)
 		return -ENOMEM;
 	/* The origin is not terminated: its reader stops at ORIGIN_END.  Of a key cut short the name may be gone. */

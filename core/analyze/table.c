@@ -9,6 +9,7 @@
 #include "analyze/table.h"
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "format/hash.h"
 
 #define FIRST_BITS 6
@@ -141,24 +142,14 @@ static uint32_t *slot_of(const struct d9__texts *texts, const char *text, size_t
 static int grow_texts(struct d9__texts *texts)
 {
 	unsigned bits = texts->slots ? texts->bits + 1 : FIRST_BITS;
-	size_t capacity = (size_t)1 << (bits - 1);
 	uint32_t *slots = calloc((size_t)1 << bits, sizeof(*slots));
-	char **items = slots ? realloc(texts->items, capacity * sizeof(*items)) : NULL;
-	size_t *lens;
 
-	if (items)
-		texts->items = items;
-	lens = items ? realloc(texts->lens, capacity * sizeof(*lens)) : NULL;
-	if (!lens) {
-		free(slots);
+	if (!slots)
 		return -ENOMEM;
-	}
-	texts->lens = lens;
 	free(texts->slots);
 	texts->slots = slots;
 	texts->bits = bits;
 	texts->secret = d9__hash_secret();
-	texts->capacity = capacity;
 	for (size_t i = 0; i < texts->n; i++)
 		*slot_of(texts, texts->items[i], texts->lens[i]) = (uint32_t)i + 1;
 	return 0;
@@ -180,8 +171,10 @@ static int append_text(struct d9__texts *texts, uint32_t *slot, const char *text
 {
 	char *copy = malloc(len + 1);
 
-	if (!copy)
+	if (!copy || !d9__array_grow(texts->items, texts->n) || !d9__array_grow(texts->lens, texts->n)) {
+		free(copy);
 		return -ENOMEM;
+	}
 	if (len)
 		memcpy(copy, text, len);
 	copy[len] = '\0';
@@ -217,7 +210,7 @@ int d9__texts_number(struct d9__texts *texts, const char *text, size_t len, uint
 		d9__budget_leave_out(D9__KEPT_ENDS, 1);
 		len = D9__TEXT_MAX;
 	}
-	if (texts->n == texts->capacity && grow_texts(texts))
+	if ((!texts->slots || 2 * texts->n == mask_of(texts->bits) + 1) && grow_texts(texts))
 		return -ENOMEM;
 	slot = slot_of(texts, text, len);
 	if (!*slot) {

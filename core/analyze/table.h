@@ -51,7 +51,7 @@ struct d9__texts {
 	uint32_t others_number;
 	char **items; /* terminated */
 	size_t *lens;
-	size_t n, capacity;
+	size_t n;
 	uint32_t *slots; /* number + 1, or 0 */
 	unsigned bits;
 	uint64_t secret;

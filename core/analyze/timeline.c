@@ -7,6 +7,7 @@
 
 #include "analyze/stalls.h"
 #include "analyze/timeline.h"
+#include "base/array.h"
 
 /* What became ready so long before or after its worker woke did so with that. */
 #define ROUND_SLACK_NS D9__MS(1)
@@ -38,12 +39,10 @@ void d9__timeline_release(struct d9__timeline *timeline)
 
 static struct d9__worker *add_worker(struct d9__timeline *timeline, uint64_t id)
 {
-	struct d9__worker *worker = calloc(1, sizeof(*worker)), **items;
+	struct d9__worker *worker = calloc(1, sizeof(*worker));
 
-	items = realloc(timeline->items, (timeline->n + 1) * sizeof(*items));
-	if (items)
-		timeline->items = items;
-	if (!worker || !items || d9__table_add(&timeline->by_id, id, worker)) {
+	if (!worker || !d9__array_grow(timeline->items, timeline->n) ||
+	    d9__table_add(&timeline->by_id, id, worker)) {
 		free(worker);
 		return NULL;
 	}

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/heap.h"
@@ -28,6 +29,30 @@ bool d9__array_grow_sized(void *items, size_t n, size_t size)
 	if (n && (n < FIRST || (n & (n - 1))))
 		return true;
 	return resize(items, n ? n : FIRST / 2, 2 * size);
+}
+
+/* The number of elements for which an array of |n| has room. */
+static size_t room_of(size_t n)
+{
+	size_t room = n ? FIRST : 0;
+
+	while (room < n)
+		room = room > SIZE_MAX / 2 ? SIZE_MAX : 2 * room;
+	return room;
+}
+
+bool d9__array_reach_sized(void *items, size_t *n, size_t index, size_t size)
+{
+	char *block;
+
+	if (index < *n)
+		return true;
+	if (index >= room_of(*n) && !resize(items, room_of(index + 1), size))
+		return false;
+	memcpy(&block, items, sizeof(block));
+	memset(block + *n * size, 0, (index + 1 - *n) * size);
+	*n = index + 1;
+	return true;
 }
 
 bool d9__array_reserve_sized(void *items, size_t *capacity, size_t n, size_t more, size_t size)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "findings/findings.h"
 #include "text/units.h"
@@ -30,12 +31,9 @@ uint64_t d9__long_call_ns(const struct d9__worker *worker)
 
 static struct d9__finding *append(struct d9__findings *findings)
 {
-	struct d9__finding **items =
-		realloc(findings->items, (findings->n + 1) * sizeof(*items));
-	struct d9__finding *finding = items ? calloc(1, sizeof(*finding)) : NULL;
+	struct d9__finding *finding =
+		d9__array_grow(findings->items, findings->n) ? calloc(1, sizeof(*finding)) : NULL;
 
-	if (items)
-		findings->items = items;
 	if (!finding) {
 		findings->err = -ENOMEM;
 		return NULL;
@@ -190,13 +188,10 @@ void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding 
 void d9__finding_explain(struct d9__findings *findings, struct d9__finding *finding,
 			 const struct d9__callback *callback)
 {
-	struct d9__explained *items = realloc(findings->explained, (findings->n_explained + 1) * sizeof(*items));
-
-	if (!items) {
+	if (!d9__array_grow(findings->explained, findings->n_explained)) {
 		findings->err = -ENOMEM;
 		return;
 	}
-	findings->explained = items;
 	findings->explained[findings->n_explained++] = (struct d9__explained){ callback, finding };
 }
 

@@ -5,11 +5,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/array.h"
 #include "format/wire.h"
 #include "format/zstd_block.h"
 
@@ -85,20 +85,12 @@ static int start_engine(struct d9__container *container)
 static int note_frame(struct d9__container *container)
 {
 	uint64_t stored = d9__container_stored(container);
-	struct d9__packed_frame *frames = container->frames;
-	size_t capacity = container->frames_capacity;
 
 	if (!container->keep_frames || container->unpacked_at == container->frame_unpacked_at)
 		return 0;
-	if (container->n_frames == capacity) {
-		capacity = capacity ? capacity * 2 : 16;
-		frames = realloc(container->frames, capacity * sizeof(*frames));
-		if (!frames)
-			return -ENOMEM;
-		container->frames = frames;
-		container->frames_capacity = capacity;
-	}
-	frames[container->n_frames++] = (struct d9__packed_frame) {
+	if (!d9__array_grow(container->frames, container->n_frames))
+		return -ENOMEM;
+	container->frames[container->n_frames++] = (struct d9__packed_frame) {
 		.stored_at = container->frame_stored_at,
 		.stored_len = stored - container->frame_stored_at,
 		.unpacked_at = container->frame_unpacked_at,

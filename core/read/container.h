@@ -40,7 +40,7 @@ struct d9__container {
 	/* zstd: complete frames passed so far, if |keep_frames|. */
 	bool keep_frames;
 	struct d9__packed_frame *frames;
-	size_t n_frames, frames_capacity;
+	size_t n_frames;
 	uint64_t frame_stored_at, frame_unpacked_at;
 };
 

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -89,15 +91,8 @@ bool d9__folder_is_segment_name(const char *path)
 
 static int append(struct d9__folder *folder, char *path)
 {
-	if (folder->n == folder->capacity) {
-		size_t capacity = folder->capacity ? folder->capacity * 2 : 32;
-		char **paths = realloc(folder->paths, capacity * sizeof(*paths));
-
-		if (!paths)
-			return -ENOMEM;
-		folder->paths = paths;
-		folder->capacity = capacity;
-	}
+	if (!d9__array_grow(folder->paths, folder->n))
+		return -ENOMEM;
 	folder->paths[folder->n++] = path;
 	return 0;
 }

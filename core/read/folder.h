@@ -12,7 +12,7 @@
 
 struct d9__folder {
 	char **paths; /* owned; segments of |path| itself first, then those of each of its folders */
-	size_t n, capacity;
+	size_t n;
 };
 
 /*

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define HEAD_MAX   ((size_t)1 << 20)
 #define COPY_BYTES ((size_t)1 << 16)
 #define ACTIVE     ".active"
@@ -121,7 +123,6 @@ void d9__input_close(struct d9__input *input)
 
 static ssize_t read_pipe(struct d9__input *input, uint64_t offset, void *buf, size_t len)
 {
-	uint8_t *head;
 	ssize_t n;
 
 	if (offset < input->head_len) {
@@ -141,11 +142,9 @@ static ssize_t read_pipe(struct d9__input *input, uint64_t offset, void *buf, si
 		return n;
 	if (input->head_len + (size_t)n > HEAD_MAX)
 		return -EFBIG;
-	head = realloc(input->head, input->head_len + (size_t)n);
-	if (!head)
+	if (!d9__array_reserve(input->head, &input->head_capacity, input->head_len, (size_t)n))
 		return -ENOMEM;
-	memcpy(head + input->head_len, buf, (size_t)n);
-	input->head = head;
+	memcpy(input->head + input->head_len, buf, (size_t)n);
 	input->head_len += (size_t)n;
 	return n;
 }

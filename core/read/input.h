@@ -20,7 +20,7 @@ struct d9__input {
 
 	/* Pipes: what was read to look at the beginning, and how far reading is. */
 	uint8_t *head;
-	size_t head_len;
+	size_t head_len, head_capacity;
 	uint64_t taken;
 	bool keep_head; /* append to |head| what is read */
 };

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static bool before(const struct d9__merge_item *a, const struct d9__merge_item *b)
 {
 	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->order < b->order);
@@ -46,15 +48,8 @@ void d9__merge_sift(struct d9__merge *merge)
 
 int d9__merge_push(struct d9__merge *merge, struct d9__merge_item item)
 {
-	if (merge->n == merge->capacity) {
-		size_t capacity = merge->capacity ? merge->capacity * 2 : 64;
-		struct d9__merge_item *items = realloc(merge->items, capacity * sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		merge->items = items;
-		merge->capacity = capacity;
-	}
+	if (!d9__array_reserve(merge->items, &merge->capacity, merge->n, 1))
+		return -ENOMEM;
 	merge->items[merge->n++] = item;
 	sift_up(merge, merge->n - 1);
 	return 0;

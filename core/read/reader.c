@@ -9,6 +9,7 @@
 
 #include <dial9/reader.h>
 
+#include "base/array.h"
 #include "format/hash.h"
 #include "read/catalogue.h"
 #include "read/folder.h"
@@ -68,16 +69,8 @@ int d9__reader_out_of_memory(struct d9_reader *reader)
 
 static int append_segment(struct d9_reader *reader, struct d9__trace_segment *segment)
 {
-	if (reader->n_segments == reader->segments_capacity) {
-		size_t capacity = reader->segments_capacity ? reader->segments_capacity * 2 : 16;
-		struct d9__trace_segment **segments =
-			realloc(reader->segments, capacity * sizeof(struct d9__trace_segment *));
-
-		if (!segments)
-			return -ENOMEM;
-		reader->segments = segments;
-		reader->segments_capacity = capacity;
-	}
+	if (!d9__array_grow(reader->segments, reader->n_segments))
+		return -ENOMEM;
 	if (reader->n_segments >= D9__FILES_OPEN_MAX)
 		d9__input_close(&segment->input);
 	segment->number = (uint32_t)reader->n_segments;

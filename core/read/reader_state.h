@@ -17,7 +17,7 @@
 
 struct d9_reader {
 	struct d9__trace_segment **segments;
-	size_t n_segments, segments_capacity;
+	size_t n_segments;
 	struct d9__known_files files;
 	struct d9__definitions schemas;
 	uint64_t limit_bytes; /* 0: the default */

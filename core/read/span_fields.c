@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "read/span_fields.h"
 
 #define DEPTH_MAX  64   /* of parents; a circle ends there, too */
@@ -232,16 +233,8 @@ static bool is_nearer(const struct span *span, unsigned n, const char *name)
 
 static int append(struct d9_span_fields *fields, const struct value *value, uint64_t span_id)
 {
-	size_t capacity = fields->capacity ? 2 * fields->capacity : 16;
-	struct d9_span_field *bigger;
-
-	if (fields->n == fields->capacity) {
-		bigger = reallocarray(fields->inherited, capacity, sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		fields->inherited = bigger;
-		fields->capacity = capacity;
-	}
+	if (!d9__array_reserve(fields->inherited, &fields->capacity, fields->n, 1))
+		return -ENOMEM;
 	fields->inherited[fields->n++] = (struct d9_span_field){ value->name, &value->value, span_id };
 	return 0;
 }

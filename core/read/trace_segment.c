@@ -12,6 +12,7 @@
 
 #include <dial9/error.h>
 
+#include "base/array.h"
 #include "format/wire.h"
 
 #define ACTIVE ".active"
@@ -228,15 +229,8 @@ static int close_batch(struct scan *scan, uint64_t end)
 	scan->batch.timed = scan->times.timed;
 	scan->batch.untimed = scan->times.untimed;
 	scan->batch.pool_bytes = scan->pool_bytes;
-	if (list->n == list->capacity) {
-		size_t capacity = list->capacity ? list->capacity * 2 : 64;
-		struct d9__batch_ref *refs = realloc(list->refs, capacity * sizeof(*refs));
-
-		if (!refs)
-			return -ENOMEM;
-		list->refs = refs;
-		list->capacity = capacity;
-	}
+	if (!d9__array_grow(list->refs, list->n))
+		return -ENOMEM;
 	list->refs[list->n++] = scan->batch;
 	scan->segment->todo += scan->batch.timed > 0;
 	return 0;

@@ -14,7 +14,7 @@
 /* Batches of all segments, in file order. */
 struct d9__batch_list {
 	struct d9__batch_ref *refs;
-	size_t n, capacity;
+	size_t n;
 };
 
 /* Memory for unpacked segments between the passes, shared by all segments of a reader. */

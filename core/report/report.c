@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "report/report.h"
 
 static int compare_callbacks(const void *left, const void *right)
@@ -73,7 +74,6 @@ static struct d9__span_name *span_name(struct d9__report *report, const char *na
 static int add_span_type(struct d9__report *report, struct d9__texts *names,
 			 const struct d9__span_type *type)
 {
-	const struct d9__span_type **types;
 	struct d9__span_name *span;
 	uint32_t number;
 
@@ -82,11 +82,9 @@ static int add_span_type(struct d9__report *report, struct d9__texts *names,
 	span = span_name(report, type->name, number);
 	if (!span)
 		return -ENOMEM;
-	types = realloc(span->types, (span->n + 1) * sizeof(*types));
-	if (!types)
+	if (!d9__array_grow(span->types, span->n))
 		return -ENOMEM;
-	types[span->n++] = type;
-	span->types = types;
+	span->types[span->n++] = type;
 	span->count += type->spans;
 	span->unmatched += type->unmatched;
 	span->active_ns += type->active_ns;

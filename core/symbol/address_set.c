@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "read/known_text.h"
 #include "read/stack_role.h"
 #include "symbol/address_set.h"
@@ -19,21 +20,6 @@ static unsigned rank(enum d9__address_role role)
 	return role == D9__RETURN ? 2 : role == D9__EXECUTING ? 1 : 0;
 }
 
-static int grow(struct d9__address_set *set)
-{
-	size_t max = set->max ? set->max * 2 : 256;
-	struct d9__address *bigger;
-
-	if (set->n < set->max)
-		return 0;
-	bigger = reallocarray(set->items, max, sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	set->items = bigger;
-	set->max = max;
-	return 0;
-}
-
 /* |*out|: the item of |address|, made if there is none; NULL if the budget does not allow it.  0 or -ENOMEM. */
 static int find_or_add(struct d9__address_set *set, uint64_t address, struct d9__address **out)
 {
@@ -44,7 +30,7 @@ static int find_or_add(struct d9__address_set *set, uint64_t address, struct d9_
 	if (number || !d9__budget_take(D9__KEPT_SYMBOLS, ADDRESS_BYTES))
 		return 0;
 	set->bytes += ADDRESS_BYTES;
-	err = grow(set);
+	err = d9__array_grow(set->items, set->n) ? 0 : -ENOMEM;
 	if (!err)
 		err = d9__table_add(&set->by_address, address, (void *)(uintptr_t)(set->n + 1));
 	if (err)

@@ -24,7 +24,7 @@ struct d9__address {
 /* All zero is empty. */
 struct d9__address_set {
 	struct d9__address *items; /* in the order in which they were met */
-	size_t n, max;
+	size_t n;
 	struct d9__table by_address; /* number + 1, as a pointer */
 	size_t bytes;		     /* taken from the budget */
 };

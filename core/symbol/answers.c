@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "format/hash.h"
 #include "symbol/answers.h"
 
@@ -73,21 +74,8 @@ static bool grow_table(struct d9__answers *answers)
 
 static bool grow_frames(struct d9__answers *answers, size_t n)
 {
-	size_t max = answers->max_frames ? answers->max_frames : FIRST_ANSWERS;
-	struct d9__symbol *frames;
-
-	while (max < answers->n_frames + n)
-		max *= 2;
-	if (max == answers->max_frames)
-		return true;
-	if (!d9__budget_take(D9__KEPT_SYMBOLS, (max - answers->max_frames) * sizeof(*frames)))
-		return false;
-	frames = reallocarray(answers->frames, max, sizeof(*frames));
-	if (!frames)
-		return false;
-	answers->frames = frames;
-	answers->max_frames = max;
-	return true;
+	return d9__budget_take(D9__KEPT_SYMBOLS, 2 * n * sizeof(*answers->frames)) &&
+	       d9__array_reserve(answers->frames, &answers->max_frames, answers->n_frames, n);
 }
 
 bool d9__answers_add(struct d9__answers *answers, const struct d9__question *question, const struct d9__symbol *frames,

@@ -9,6 +9,7 @@
 #include <dial9/error.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "format/hash.h"
 #include "symbol/binaries.h"
 
@@ -86,20 +87,12 @@ static const char *base_name(const char *path)
 /* Put |binary|, which has number |n|, before those of the same base name. */
 static int link_name(struct d9__binaries *binaries, struct d9__binary *binary, uint32_t n)
 {
-	uint32_t number, *newest;
+	uint32_t number;
 
 	if (d9__texts_number(&binaries->names, binary->name, strlen(binary->name), &number))
 		return -ENOMEM;
-	if (number >= binaries->n_newest) {
-		size_t wanted = number + (size_t)64;
-
-		newest = reallocarray(binaries->newest, wanted, sizeof(*newest));
-		if (!newest)
-			return -ENOMEM;
-		memset(newest + binaries->n_newest, 0, (wanted - binaries->n_newest) * sizeof(*newest));
-		binaries->newest = newest;
-		binaries->n_newest = wanted;
-	}
+	if (!d9__array_reach(binaries->newest, &binaries->n_newest, number))
+		return -ENOMEM;
 	binary->older = binaries->newest[number];
 	if (binary->older)
 		binary->n_alike = binaries->items[binary->older - 1].n_alike + 1;
@@ -110,14 +103,13 @@ static int link_name(struct d9__binaries *binaries, struct d9__binary *binary, u
 /* Make the next binary, whose path stands behind its build-id and a newline in |key|. */
 static int add_binary(struct d9__binaries *binaries, const char *key)
 {
-	struct d9__binary *bigger = reallocarray(binaries->items, binaries->n + 1, sizeof(*bigger)), *binary;
+	struct d9__binary *binary;
 	const char *end = strchrnul(key, '\n');
 	int err = -ENOMEM;
 
-	if (!bigger)
+	if (!d9__array_grow(binaries->items, binaries->n))
 		return -ENOMEM;
-	binaries->items = bigger;
-	binary = &bigger[binaries->n];
+	binary = &binaries->items[binaries->n];
 	*binary = (struct d9__binary){ .path = strdup(*end ? end + 1 : end), .build_id = strndup(key, (size_t)(end - key)) };
 	if (binary->path && binary->build_id) {
 		binary->name = base_name(binary->path);
@@ -188,7 +180,7 @@ uint32_t d9__binaries_find(struct d9__binaries *binaries, const char *name, size
 
 static void note_problem(struct d9__binaries *binaries, const char *path, const char *what)
 {
-	char **bigger, *line;
+	char *line;
 
 	if (binaries->n_problems == PROBLEMS_MAX) {
 		d9__budget_leave_out(D9__KEPT_FILES, 1);
@@ -196,13 +188,10 @@ static void note_problem(struct d9__binaries *binaries, const char *path, const 
 	}
 	if (asprintf(&line, "%s: %s; its functions are shown as module+offset", path, what) < 0)
 		return;
-	bigger = reallocarray(binaries->problems, binaries->n_problems + 1, sizeof(*bigger));
-	if (bigger) {
-		binaries->problems = bigger;
-		bigger[binaries->n_problems++] = line;
-	} else {
+	if (d9__array_grow(binaries->problems, binaries->n_problems))
+		binaries->problems[binaries->n_problems++] = line;
+	else
 		free(line);
-	}
 }
 
 /* One file by many names is in memory once. */

@@ -9,13 +9,15 @@
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/budget.h"
 #include "analyze/table.h"
+#include "base/array.h"
 #include "symbol/dwarf_frames.h"
 
 #define NESTED_MAX 64 /* blocks, functions, classes and namespaces inside each other */
+
+#define RANGE_BYTES (2 * sizeof(struct range)) /* that a range takes in an array at the most */
 
 /* A range of addresses of the tree entry |die|. */
 struct range {
@@ -26,7 +28,7 @@ struct range {
 
 struct ranges {
 	struct range *items;
-	size_t n, max;
+	size_t n;
 };
 
 struct function {
@@ -99,18 +101,8 @@ static bool add_ranges(struct ranges *ranges, Dwarf_Die *die, unsigned depth)
 		/* What the linker threw away begins at 0. */
 		if (!start || start >= end)
 			continue;
-		if (ranges->n == ranges->max) {
-			size_t max = ranges->max ? ranges->max * 2 : 16;
-			struct range *bigger;
-
-			if (!d9__budget_take(D9__KEPT_SYMBOLS, (max - ranges->max) * sizeof(*bigger)))
-				return false;
-			bigger = reallocarray(ranges->items, max, sizeof(*bigger));
-			if (!bigger)
-				return false;
-			ranges->items = bigger;
-			ranges->max = max;
-		}
+		if (!d9__array_grow(ranges->items, ranges->n) || !d9__budget_take(D9__KEPT_SYMBOLS, RANGE_BYTES))
+			return false;
 		ranges->items[ranges->n++] = (struct range){ start, end, dwarf_dieoffset(die), depth };
 	}
 	return true;
@@ -265,7 +257,7 @@ static struct unit *walk_unit(Dwarf_Die *die)
 		unit->functions[unit->n_functions++] =
 			(struct function){ .start = range->start, .end = range->end, .die = range->die };
 	}
-	d9__budget_give(found.max * sizeof(*found.items));
+	d9__budget_give(found.n * RANGE_BYTES);
 	free(found.items);
 	return unit;
 }

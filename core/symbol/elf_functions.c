@@ -6,25 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "symbol/elf_functions.h"
 
 #define SIZED 8 /* added to the rank of functions of which the table tells the size */
-
-/* Room for one more; false if out of memory. */
-static bool grow(struct d9__elf_functions *functions)
-{
-	size_t wanted = functions->max ? functions->max * 2 : 256;
-	struct d9__elf_function *bigger;
-
-	if (functions->n < functions->max)
-		return true;
-	bigger = reallocarray(functions->items, wanted, sizeof(*bigger));
-	if (!bigger)
-		return false;
-	functions->items = bigger;
-	functions->max = wanted;
-	return true;
-}
 
 static unsigned rank_symbol(const GElf_Sym *sym, const char *name)
 {
@@ -58,7 +43,7 @@ static void add_function(struct d9__elf_functions *functions, Elf *elf, const GE
 	struct d9__elf_function *function;
 
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF || !name || !*name ||
-	    !grow(functions))
+	    !d9__array_grow(functions->items, functions->n))
 		return;
 	function = &functions->items[functions->n++];
 	function->start = sym->st_value;

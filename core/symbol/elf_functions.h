@@ -17,7 +17,7 @@ struct d9__elf_function {
 /* All zero is empty.  |items| are sorted by start, one per start address, once it is ordered. */
 struct d9__elf_functions {
 	struct d9__elf_function *items;
-	size_t n, max;
+	size_t n;
 };
 
 /*

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "symbol/elf_needs.h"
 #include "symbol/elf_program.h"
 
@@ -36,13 +37,11 @@ static bool is_loader_ours(const char *path, char loader[PATH_MAX])
 
 static int add_need(struct d9__elf_needs *needs, const char *name, const char *path)
 {
-	struct d9__elf_need *bigger = reallocarray(needs->items, needs->n + 1, sizeof(*bigger));
 	struct d9__elf_need *need;
 
-	if (!bigger)
+	if (!d9__array_grow(needs->items, needs->n))
 		return -ENOMEM;
-	needs->items = bigger;
-	need = &bigger[needs->n++];
+	need = &needs->items[needs->n++];
 	*need = (struct d9__elf_need){ strdup(name), path ? strdup(path) : NULL };
 	return need->name && (need->path || !path) ? 0 : -ENOMEM;
 }

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "symbol/module_map.h"
 
 #define STAYS_MAX     65536 /* far more than a process maps */
@@ -15,26 +15,14 @@
 /* Make a new stay of the module |number|, which the map does not know or whose latest stay is over. */
 static int add_stay(struct d9__module_map *map, const struct d9__stay *stay, uint32_t number)
 {
-	struct d9__stay *bigger;
-	uint32_t *latest;
-
 	if (map->n == STAYS_MAX) {
 		d9__budget_leave_out(D9__KEPT_MODULES, 1);
 		return 0;
 	}
-	bigger = reallocarray(map->stays, map->n + 1, sizeof(*bigger));
-	if (!bigger)
+	if (!d9__array_grow(map->stays, map->n) || !d9__array_reach(map->latest, &map->n_latest, number))
 		return -ENOMEM;
-	map->stays = bigger;
-	if (number >= map->n_latest) {
-		latest = reallocarray(map->latest, (size_t)number + 1, sizeof(*latest));
-		if (!latest)
-			return -ENOMEM;
-		map->latest = latest;
-		map->n_latest = (size_t)number + 1;
-	}
 	map->latest[number] = (uint32_t)map->n;
-	bigger[map->n++] = *stay;
+	map->stays[map->n++] = *stay;
 	return 0;
 }
 

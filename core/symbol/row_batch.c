@@ -10,6 +10,7 @@
 #include <dial9/field_type.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "format/encoder.h"
 #include "symbol/row_batch.h"
 
@@ -28,18 +29,8 @@ static const struct {
 /* Where |len| bytes more can be written; NULL if out of memory. */
 static uint8_t *reserve(struct d9__row_batch *batch, size_t len)
 {
-	size_t capacity = batch->capacity ? batch->capacity : 4096;
-	uint8_t *bigger;
-
-	while (capacity < batch->len + len)
-		capacity *= 2;
-	if (capacity == batch->capacity)
-		return batch->bytes + batch->len;
-	bigger = realloc(batch->bytes, capacity);
-	if (!bigger)
+	if (!d9__array_reserve(batch->bytes, &batch->capacity, batch->len, len))
 		return NULL;
-	batch->bytes = bigger;
-	batch->capacity = capacity;
 	return batch->bytes + batch->len;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "format/wire.h"
 #include "symbol/symbol_cache.h"
 
@@ -155,15 +156,15 @@ void d9__symbol_cache_release(struct d9__symbol_cache *cache)
 struct writing {
 	struct d9__texts texts;
 	uint32_t *offsets; /* + 1, of texts by number */
-	uint32_t n_text;
+	size_t n_text;
 	uint8_t *answers, *frames;
 	uint32_t n_answers, n_frames;
-	size_t max_frames;
+	size_t frames_bytes; /* allocated */
 };
 
 static int put_text(struct writing *writing, const char *text, uint32_t *out)
 {
-	uint32_t number, *bigger;
+	uint32_t number;
 
 	*out = 0;
 	if (!text)
@@ -171,33 +172,10 @@ static int put_text(struct writing *writing, const char *text, uint32_t *out)
 	writing->texts.kind = D9__KEPT_SYMBOLS;
 	if (d9__texts_number(&writing->texts, text, strlen(text), &number))
 		return -ENOMEM;
-	if (number >= writing->n_text) {
-		bigger = reallocarray(writing->offsets, (size_t)number + 1, sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		writing->offsets = bigger;
-		writing->n_text = number + 1;
-	}
+	if (!d9__array_reach(writing->offsets, &writing->n_text, number))
+		return -ENOMEM;
 	*out = number + 1;
 	return 0;
-}
-
-/* Room for |n| frames more. */
-static bool reserve_frames(struct writing *writing, size_t n)
-{
-	size_t max = writing->max_frames ? writing->max_frames : 1024;
-	uint8_t *bigger;
-
-	while (max < writing->n_frames + n)
-		max *= 2;
-	if (max == writing->max_frames)
-		return true;
-	bigger = reallocarray(writing->frames, max, FRAME_LEN);
-	if (!bigger)
-		return false;
-	writing->frames = bigger;
-	writing->max_frames = max;
-	return true;
 }
 
 /* Append an answer; texts are numbers + 1 until the end.  The caller made room for it. */
@@ -206,7 +184,9 @@ static int put_answer(struct writing *writing, uint64_t address, unsigned role, 
 {
 	uint8_t *p = writing->answers + (size_t)writing->n_answers++ * ANSWER_LEN;
 	uint32_t function, path;
-	int err = reserve_frames(writing, n) ? 0 : -ENOMEM;
+	bool room = d9__array_reserve(writing->frames, &writing->frames_bytes, (size_t)writing->n_frames * FRAME_LEN,
+				      n * FRAME_LEN);
+	int err = room ? 0 : -ENOMEM;
 
 	p = d9__wire_put_u32(d9__wire_put_u64(p, address), writing->n_frames);
 	d9__wire_put_u16(d9__wire_put_u16(p, (uint16_t)n), (uint16_t)role);
@@ -295,7 +275,7 @@ static size_t place_texts(struct writing *writing)
 {
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < writing->n_text; i++) {
+	for (size_t i = 0; i < writing->n_text; i++) {
 		writing->offsets[i] = (uint32_t)at + 1;
 		at += writing->texts.lens[i] + 1;
 	}
@@ -409,17 +389,14 @@ static bool is_ours(const char *name)
 
 static void take_file(struct kept_files *files, int dir, const char *name)
 {
-	struct kept_file *bigger;
 	struct stat st;
 
 	if (!is_ours(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 		return;
-	bigger = reallocarray(files->items, files->n + 1, sizeof(*bigger));
-	if (!bigger)
+	if (!d9__array_grow(files->items, files->n))
 		return;
-	files->items = bigger;
-	bigger[files->n] = (struct kept_file){ .bytes = (uint64_t)st.st_size, .written = st.st_mtim };
-	snprintf(bigger[files->n++].name, NAME_MAX_LEN, "%.*s", NAME_MAX_LEN - 1, name);
+	files->items[files->n] = (struct kept_file){ .bytes = (uint64_t)st.st_size, .written = st.st_mtim };
+	snprintf(files->items[files->n++].name, NAME_MAX_LEN, "%.*s", NAME_MAX_LEN - 1, name);
 	files->bytes += (uint64_t)st.st_size;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "base/array.h"
 #include "read/known_text.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol_rows.h"
@@ -45,21 +46,6 @@ static bool has_depth(const struct d9__symbol_rows *rows, uint64_t address, uint
 	return false;
 }
 
-static struct d9__row *grow(struct d9__symbol_rows *rows)
-{
-	size_t max = rows->max ? rows->max * 2 : 256;
-	struct d9__row *bigger;
-
-	if (rows->n < rows->max)
-		return &rows->items[rows->n];
-	bigger = reallocarray(rows->items, max, sizeof(*bigger));
-	if (!bigger)
-		return NULL;
-	rows->items = bigger;
-	rows->max = max;
-	return &bigger[rows->n];
-}
-
 static const char *base_name(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -95,9 +81,9 @@ int d9__rows_learn(struct d9__symbol_rows *rows, struct d9__answers *answers, co
 	    has_depth(rows, address, depth) || rows->n == UINT32_MAX - 1 ||
 	    !d9__budget_take(D9__KEPT_SYMBOLS, TABLE_BYTES + 2 * sizeof(*row)))
 		return 0;
-	row = grow(rows);
-	if (!row)
+	if (!d9__array_grow(rows->items, rows->n))
 		return -ENOMEM;
+	row = &rows->items[rows->n];
 	newest = newest_of(rows, address);
 	*row = (struct d9__row){ .symbol = read_symbol(answers, event, &name), .depth = (uint32_t)depth,
 				 .next = (uint32_t)newest };

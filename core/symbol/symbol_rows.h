@@ -22,7 +22,7 @@ struct d9__row {
 /* All zero is empty. */
 struct d9__symbol_rows {
 	struct d9__row *items;
-	size_t n, max;
+	size_t n;
 	struct d9__table by_address; /* number + 1 of the newest row, as a pointer */
 };
 

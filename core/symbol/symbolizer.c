@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/table.h"
+#include "base/array.h"
 #include "read/known_text.h"
 #include "read/stack_role.h"
 #include "symbol/answers.h"
@@ -187,18 +188,12 @@ static struct d9__symbol keep_frame(struct d9__symbolizer *symbolizer, const str
 static struct kept *kept_of(struct d9__symbolizer *symbolizer, uint32_t binary)
 {
 	const char *build_id = d9__binaries_get(symbolizer->binaries, binary)->build_id;
-	struct kept *bigger, *kept;
+	struct kept *kept;
 
 	if (symbolizer->cache < 0 || !d9__debug_build_id_is_fit(build_id))
 		return NULL;
-	if (binary >= symbolizer->n_kept) {
-		bigger = reallocarray(symbolizer->kept, (size_t)binary + 1, sizeof(*bigger));
-		if (!bigger)
-			return NULL;
-		memset(bigger + symbolizer->n_kept, 0, (binary + 1 - symbolizer->n_kept) * sizeof(*bigger));
-		symbolizer->kept = bigger;
-		symbolizer->n_kept = (size_t)binary + 1;
-	}
+	if (!d9__array_reach(symbolizer->kept, &symbolizer->n_kept, binary))
+		return NULL;
 	kept = &symbolizer->kept[binary];
 	if (!kept->loaded)
 		d9__symbol_cache_load(&kept->cache, symbolizer->cache, build_id,

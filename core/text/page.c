@@ -8,6 +8,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/array.h"
 #include "text/page.h"
 #include "text/shown.h"
 
@@ -264,18 +265,9 @@ void d9__grid_spare(struct d9__grid *grid, const char *const titles[])
 
 void d9__grid_cell(struct d9__grid *grid, const char *text, size_t keep)
 {
-	struct d9__grid_cell *cells;
-
-	/* Grow at powers of two. */
-	if ((grid->n_cells & (grid->n_cells - 1)) == 0) {
-		size_t n = grid->n_cells ? 2 * grid->n_cells : 1;
-
-		cells = realloc(grid->cells, n * sizeof(*cells));
-		if (!cells) {
-			grid->failed = true;
-			return;
-		}
-		grid->cells = cells;
+	if (!d9__array_grow(grid->cells, grid->n_cells)) {
+		grid->failed = true;
+		return;
 	}
 	grid->cells[grid->n_cells] = (struct d9__grid_cell){ strdup(text), keep };
 	if (grid->cells[grid->n_cells].text)

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/heap.h"
@@ -73,11 +74,38 @@ static void test_reserve_gives_room_for_all_that_was_asked_for(void)
 	d9__free(items);
 }
 
+static void test_reach_makes_zeros_up_to_the_index(void)
+{
+	uint16_t *items = NULL;
+	size_t n = 0;
+
+	for (size_t index = 0; index < 3000; index = 3 * index / 2 + 1) {
+		size_t before = n;
+
+		CU_ASSERT_FATAL(d9__array_reach(items, &n, index));
+		CU_ASSERT_EQUAL(n, index + 1);
+		for (size_t i = before; i < n; i++)
+			CU_ASSERT_EQUAL(items[i], 0);
+		memset(items, 0xff, n * sizeof(*items));
+	}
+	CU_ASSERT(d9__array_reach(items, &n, 0));
+	CU_ASSERT_EQUAL(items[0], 0xffff);
+	/* What it made grows on by one. */
+	for (size_t i = 0; i < 3000; i++) {
+		CU_ASSERT_FATAL(d9__array_grow(items, n));
+		items[n++] = 1;
+	}
+	CU_ASSERT_FALSE(d9__array_reach(items, &n, SIZE_MAX / 2));
+	CU_ASSERT_EQUAL(items[n - 1], 1);
+	d9__free(items);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "an array grows by one and keeps its elements", test_array_grows_by_one_and_keeps_its_elements },
 	{ "an array that lost elements grows again", test_array_that_lost_elements_grows_again },
 	{ "an array without memory stays as it was", test_array_without_memory_stays_as_it_was },
 	{ "reserve gives room for all that was asked for", test_reserve_gives_room_for_all_that_was_asked_for },
+	{ "reach makes zeros up to the index", test_reach_makes_zeros_up_to_the_index },
 	CU_TEST_INFO_NULL,
 };
 
