@@ -15,19 +15,11 @@
 #include "base/utf8.h"
 #include "read/known_text.h"
 
-
 static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 {
 	const struct d9_value *value = d9_event_known(event, k);
 
 	return value && value->present ? value->u.boolean : fallback;
-}
-
-uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k, uint32_t fallback)
-{
-	uint64_t value = d9_event_known_u64(event, k, fallback);
-
-	return value > UINT32_MAX ? fallback : (uint32_t)value;
 }
 
 #define NO_WORKER 255u

@@ -22,7 +22,12 @@ int d9__analysis_close_open(struct d9__analysis *a);
 int d9__analysis_dispatch(struct d9__analysis *a, const struct d9_event *event);
 
 /* d9_event_known_u64() of a field that has 32 bits, such as a thread's id; a longer value counts as absent. */
-uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k, uint32_t fallback);
+static inline uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k, uint32_t fallback)
+{
+	uint64_t value = d9_event_known_u64(event, k, fallback);
+
+	return value > UINT32_MAX ? fallback : (uint32_t)value;
+}
 
 /* ---- analysis_time.c ---- */
 

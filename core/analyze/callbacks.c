@@ -80,16 +80,6 @@ static bool is_text(const char *text, size_t len, const char *other)
 	return len == strlen(other) && !memcmp(text, other, len);
 }
 
-bool d9__module_is_loop(const char *module, size_t len)
-{
-	/* A library, not a program that is called after it. */
-	if (!memmem(module, len, ".so", strlen(".so")))
-		return false;
-	return starts_with(module, len, "libevent") || starts_with(module, len, "libev.so") ||
-	       starts_with(module, len, "libev-") || starts_with(module, len, "libglib-") ||
-	       starts_with(module, len, "libgio-");
-}
-
 static bool lies_in_loop(const struct d9__callback *callback)
 {
 	return d9__module_is_loop(callback->location, strcspn(callback->location, "+"));

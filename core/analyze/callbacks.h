@@ -276,6 +276,3 @@ const char *d9__callback_site(const struct d9__callback *callback);
 
 /* Whether it is one of GLib's or GIO's own. */
 bool d9__callback_is_glib(const struct d9__callback *callback);
-
-/* Whether |module| ("libevent-2.1.so.7+0x1234") names a loop library. */
-bool d9__module_is_loop(const char *module, size_t len);

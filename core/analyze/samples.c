@@ -145,11 +145,6 @@ bool d9__samples_is_told(const struct d9__worker *worker, uint64_t ns)
 	return ns <= worker->off.told_until_ns;
 }
 
-uint64_t d9__samples_estimate(uint64_t off, uint64_t switches, double share)
-{
-	return off - switches + (uint64_t)((double)switches / share + 0.5);
-}
-
 static void count_switch(struct d9__samples *samples, uint64_t ns)
 {
 	samples->switches++;

@@ -30,6 +30,18 @@ static inline bool d9__frame_is_ours(const struct d9__frame_name *frame)
 	return frame->module && !strncmp(frame->module, "libdial9", 8);
 }
 
+/* Whether |module| ("libevent-2.1.so.7+0x1234") names a loop library. */
+static inline bool d9__module_is_loop(const char *module, size_t len)
+{
+	static const char *const prefixes[] = { "libevent", "libev.so", "libev-", "libglib-", "libgio-" };
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (len >= strlen(prefixes[i]) && !memcmp(module, prefixes[i], strlen(prefixes[i])))
+			/* A library, not a program that is called after it. */
+			return memmem(module, len, ".so", strlen(".so"));
+	return false;
+}
+
 /*
  * Whether |function| is the C++ library's, whose templates are compiled into whatever program uses them: no module tells
  * them from the program's own.
@@ -106,7 +118,10 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
  * How often a thread left the CPU, of which |off| samples tell: |switches| of them are of |share| of the time and
  * stand for the rest of it.
  */
-uint64_t d9__samples_estimate(uint64_t off, uint64_t switches, double share);
+static inline uint64_t d9__samples_estimate(uint64_t off, uint64_t switches, double share)
+{
+	return off - switches + (uint64_t)((double)switches / share + 0.5);
+}
 
 /*
  * The latest off-CPU sample of |worker|, in a call of |callback|'s task, has the stack of a call that blocked until

@@ -539,12 +539,17 @@ static void put_table(struct first *first, unsigned left)
 
 	if (rows > all->style->top)
 		rows = all->style->top;
-	if (all->n > 1)
-		d9__report_processes(all, rows);
-	else if (all->first->timeline.n == 0)
+	if (all->n > 1) {
+		struct d9__ranked_process *ranked = d9__report_rank(all);
+
+		if (ranked)
+			d9__report_processes(all, ranked, rows);
+		free(ranked);
+	} else if (all->first->timeline.n == 0) {
 		d9__report_threads(all->reports, all->style, first->page, rows);
-	else
+	} else {
 		d9__report_callbacks(all->reports, all->style, first->page, rows);
+	}
 }
 
 /* |text| and how many lines it has. */

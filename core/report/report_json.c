@@ -13,72 +13,11 @@
 #include "text/json.h"
 #include "text/units.h"
 
-void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t ns)
-{
-	struct d9__units wall = d9__units_wall(d9__analysis_wall_ns(a, ns));
-
-	d9__json_string(json, key, wall.text[0] ? wall.text : NULL);
-}
-
-/* A moment: monotonic, since the start of the trace, wall. */
-void d9__json_moment(struct d9__json *json, const struct d9__analysis *a, uint64_t ns)
-{
-	uint64_t start_ns = d9__analysis_start_ns(a);
-
-	d9__json_u64(json, "time_ns", ns);
-	d9__json_i64(json, "offset_ns", (int64_t)(ns - start_ns));
-	d9__json_wall(json, "wall", a, ns);
-}
-
-void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h)
-{
-	d9__json_u64(json, "count", h->count);
-	d9__json_u64(json, "sum_ns", h->sum);
-	d9__json_u64(json, "min_ns", h->min);
-	d9__json_u64(json, "p50_ns", d9__histogram_quantile(h, 0.5));
-	d9__json_u64(json, "p90_ns", d9__histogram_quantile(h, 0.9));
-	d9__json_u64(json, "p99_ns", d9__histogram_quantile(h, 0.99));
-	d9__json_u64(json, "p999_ns", d9__histogram_quantile(h, 0.999));
-	d9__json_u64(json, "max_ns", h->max);
-}
-
-void d9__json_callback_name(struct d9__json *json, const char *key, const struct d9__callback *callback)
-{
-	const char *name;
-	size_t len;
-
-	if (!callback) {
-		d9__json_null(json, key);
-		return;
-	}
-	name = d9__callback_name(callback, &len);
-	d9__json_text(json, key, name, len);
-}
-
-const char *d9__coverage_name(enum d9__coverage coverage)
-{
-	static const char *const names[] = { "full", "partial", "none" };
-
-	return names[coverage];
-}
-
-static void put_coverage(struct d9__json *json, const char *key, const struct d9__analysis *a,
-			 const char *capability)
-{
-	d9__json_string(json, key,
-			d9__coverage_name(d9__metadata_coverage(&a->metadata, capability)));
-}
-
-void d9__json_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key)
-{
-	put_coverage(json, "recorded", a, key);
-}
-
 static void put_capabilities(struct d9__json *json, const struct d9__analysis *a)
 {
 	d9__json_open(json, "recorded", '{');
 	for (size_t i = 0; i < D9__CAPABILITIES; i++)
-		put_coverage(json, d9__capability_keys[i], a, d9__capability_keys[i]);
+		d9__json_coverage(json, d9__capability_keys[i], a, d9__capability_keys[i]);
 	d9__json_close(json, '}');
 	d9__json_open(json, "degraded", '[');
 	d9__json_degraded(json, a);

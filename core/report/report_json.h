@@ -4,20 +4,13 @@
 #pragma once
 
 #include "report/report.h"
+#include "report/report_json_values.h"
 #include "text/json.h"
 
 #define D9__CAPABILITIES 8
 extern const char *const d9__capability_keys[D9__CAPABILITIES];
-const char *d9__coverage_name(enum d9__coverage coverage);
 
 /* Elements and keys of the array or object that is open. */
-void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h);
-/* A moment: monotonic, since the start of the trace, wall; and the last alone, under |key|. */
-void d9__json_moment(struct d9__json *json, const struct d9__analysis *a, uint64_t ns);
-void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t ns);
-void d9__json_callback_name(struct d9__json *json, const char *key, const struct d9__callback *callback);
-/* "recorded": whether the hooks could see |key|. */
-void d9__json_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key);
 void d9__json_process(struct d9__json *json, const struct d9__analysis *a);
 /* The triggers that fired, an object each. */
 void d9__json_fired(struct d9__json *json, const struct d9__analysis *a);

@@ -24,8 +24,18 @@ const char *d9__report_pid(const struct d9__analysis *a);
 /* Whether the trace says what its hooks could see. */
 bool d9__report_tells_hooks(const struct d9__metadata *metadata);
 
-/* The table of processes, the worst first, at most |rows| of them. */
-void d9__report_processes(const struct d9__report_all *all, size_t rows);
+/* A process, and the figures by which it is ranked. */
+struct d9__ranked_process {
+	const struct d9__report *report;
+	uint64_t calls, busy_ns;
+	uint64_t sampled_ns; /* on the CPU */
+};
+
+/* All processes, the worst first, in new memory; NULL: out of memory, and the page says so. */
+struct d9__ranked_process *d9__report_rank(const struct d9__report_all *all);
+
+/* Print the table of the first |rows| of |ranked|. */
+void d9__report_processes(const struct d9__report_all *all, const struct d9__ranked_process *ranked, size_t rows);
 
 /* The table of callbacks of one process, at most |rows| of them. */
 void d9__report_callbacks(const struct d9__report *report, const struct d9__report_style *style,
