@@ -12,7 +12,7 @@
 #include "analyze/timeline.h"
 #include "text/units.h"
 
-#define RECENT_NS D9__MS(1000) /* a queue that is told behind a wait grew before that */
+#define RECENT_NS D9__SECOND_NS /* a queue that is told behind a wait grew before that */
 
 void d9__accepts_release(struct d9__accepts *accepts)
 {

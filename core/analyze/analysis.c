@@ -13,11 +13,11 @@
 #define WALL_TIME_FROM UINT64_C(1577836800000000000)
 
 /* A program starts for so long at most, and for one part in so many of what is recorded. */
-#define START_NS   D9__MS(1000)
+#define START_NS   D9__SECOND_NS
 #define START_PART 3
 
 /* What begins so soon is how it starts. */
-#define START_SOON_NS D9__MS(100)
+#define START_SOON_NS (100 * D9__MS_NS)
 
 static int count_event(struct d9__analysis *a, const struct d9_event *event)
 {

@@ -153,7 +153,7 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 /* Calls that blocked for a moment are no place where a call that computes for long sleeps. */
 static bool slept_there(const struct d9__traced_task *task, const struct d9__piece *piece)
 {
-	return !task->asleep_for_ns || task->asleep_for_ns >= D9__MS(10) ||
+	return !task->asleep_for_ns || task->asleep_for_ns >= 10 * D9__MS_NS ||
 	       2 * task->asleep_for_ns >= piece->end_ns - piece->start_ns;
 }
 

@@ -423,7 +423,7 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 	if (!hz)
 		hz = d9__metadata_value(&a->metadata, "cpu.profile.frequency_hz");
 	if (hz && atoi(hz) > 0)
-		a->samples.period_ns = D9__MS(1000) / (unsigned)atoi(hz);
+		a->samples.period_ns = D9__SECOND_NS / (unsigned)atoi(hz);
 	d9__idle_set_mean(&a->idle, d9__metadata_value(&a->metadata, "task_dump.idle_threshold_ms"));
 	rate = d9__metadata_value(&a->metadata, "memory.sample_rate_bytes");
 	if (rate)

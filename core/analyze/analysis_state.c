@@ -14,7 +14,7 @@
 #define PLACES_MAX 1024
 
 /* As StuckPollEvent. */
-#define BLOCKING_NS D9__MS(10)
+#define BLOCKING_NS (10 * D9__MS_NS)
 
 /* The open call of |task| sleeps, or slept, at |where|. */
 static int set_asleep(struct d9__analysis *a, struct d9__traced_task *task, struct d9_text where, uint64_t ns)
@@ -178,7 +178,7 @@ static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 	outside->ns += d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0);
 	outside->worker = d9_event_known_u64(event, D9_SOURCE_TIME_WORKER_ID, 0);
 	outside->task = task->id;
-	outside->slow += max_ns >= D9__MS(5);
+	outside->slow += max_ns >= 5 * D9__MS_NS;
 	if (max_ns > outside->max_ns) {
 		outside->max_ns = max_ns;
 		outside->max_at_ns = event->timestamp_ns;

@@ -276,9 +276,9 @@ void d9__callback_ran_loop(struct d9__callback *callback, uint64_t open_ns, uint
 
 int d9__callback_end(struct d9__callback *callback, uint64_t ns)
 {
-	callback->over_1ms += ns > D9__MS(1);
-	callback->over_10ms += ns > D9__MS(10);
-	callback->over_50ms += ns > D9__MS(50);
+	callback->over_1ms += ns > D9__MS_NS;
+	callback->over_10ms += ns > 10 * D9__MS_NS;
+	callback->over_50ms += ns > 50 * D9__MS_NS;
 	return d9__histogram_add(&callback->durations, ns);
 }
 

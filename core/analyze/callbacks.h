@@ -11,9 +11,7 @@
 #include "analyze/histogram.h"
 #include "analyze/table.h"
 #include "analyze/time_parts.h"
-
-#define D9__MS(n) ((uint64_t)(n) * 1000000)
-#define D9__US(n) ((uint64_t)(n) * 1000)
+#include "base/time.h"
 
 /* Long calls of one callback that are kept in full. */
 #define D9__CALLBACK_STALLS 5

@@ -2,9 +2,10 @@
 #include "config.h"
 
 #include "analyze/gauges.h"
+#include "base/time.h"
 
 /* Shorter intervals say little about how many cores were in use. */
-#define CORES_MIN_NS 10000000
+#define CORES_MIN_NS (10 * D9__MS_NS)
 
 void d9__gauge_add(struct d9__gauge *gauge, uint64_t ns, uint64_t value)
 {

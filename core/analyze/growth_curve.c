@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "analyze/growth_curve.h"
+#include "base/time.h"
 
-#define FIRST_STEP_NS 1000000
 
 static void halve(struct d9__growth_curve *curve)
 {
@@ -19,7 +19,7 @@ void d9__growth_curve_set(struct d9__growth_curve *curve, uint64_t ns, int64_t v
 
 	if (curve->n == 0) {
 		curve->start_ns = ns;
-		curve->step_ns = FIRST_STEP_NS;
+		curve->step_ns = D9__MS_NS;
 		curve->points[curve->n++] = value;
 	}
 	while ((step = (ns - curve->start_ns) / curve->step_ns) >= D9__CURVE_POINTS) {

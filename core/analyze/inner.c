@@ -13,7 +13,7 @@
 #define ENTRIES_MAX 32 /* told apart */
 
 /* For how long a sample stands if the trace does not tell. */
-#define PERIOD_NS D9__MS(10)
+#define PERIOD_NS (10 * D9__MS_NS)
 
 struct entry {
 	const struct d9__frame_name *frame;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "analyze/fired.h"
+#include "base/time.h"
 #include "base/trigger_text.h"
 #include "read/folder.h"
 
@@ -155,7 +156,7 @@ static bool parse_time(const char *text, uint64_t *out_ns)
 	/* Behind the year 2500 ns have no room. */
 	if (s < 0 || tm.tm_year >= 600)
 		return false;
-	*out_ns = (uint64_t)s * UINT64_C(1000000000) + ns;
+	*out_ns = (uint64_t)s * D9__SECOND_NS + ns;
 	return true;
 }
 
@@ -485,7 +486,7 @@ static int list_what_is_there(struct d9__kept_dump *dump, int dir_fd)
 
 	for (int i = 0; i < n && json_object_array_length(list) < SEGMENTS_MAX; i++)
 		if (!fstatat(dir_fd, names[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
-		    (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st.st_mtim.tv_nsec >= dump->from_ns &&
+		    d9__timespec_ns(&st.st_mtim) >= dump->from_ns &&
 		    !json_object_object_get_ex(taken, names[i]->d_name, NULL))
 			json_object_array_add(list, json_object_new_string(names[i]->d_name));
 	if (n >= 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "analyze/callbacks.h"
 #include "analyze/kernel_backlog.h"
+#include "base/time.h"
 
 /* To find hundreds of descriptors ready takes the kernel some time, too: from here on it was sleep. */
-#define SLEPT_NS D9__MS(1)
+#define SLEPT_NS D9__MS_NS
 
 void d9__kernel_backlog_round(struct d9__kernel_backlog *natural, uint64_t park_ns, uint64_t ns, uint64_t wait_ns)
 {

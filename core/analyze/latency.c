@@ -16,10 +16,10 @@
 #include "analyze/worst.h"
 
 /* Looking into waits costs a walk over what ran: at most once in this time on each worker. */
-#define EXPLAIN_EVERY_NS D9__MS(1)
+#define EXPLAIN_EVERY_NS D9__MS_NS
 
 /* A wait counts as a victim of a long call from here on. */
-#define VICTIM_NS D9__US(100)
+#define VICTIM_NS (100 * D9__US_NS)
 
 /* And only of a call that took one in so many parts of it. */
 #define VICTIM_PART 4
@@ -245,7 +245,7 @@ static void keep_latest(struct d9__delay *latest, const struct d9__delay *delay)
 {
 	uint64_t ns = d9__delay_busy_ns(delay);
 
-	if (ns < D9__MS(10) && latest->rank_ns >= D9__MS(10))
+	if (ns < 10 * D9__MS_NS && latest->rank_ns >= 10 * D9__MS_NS)
 		return;
 	*latest = *delay;
 	latest->rank_ns = ns;
@@ -301,16 +301,16 @@ static void explain(struct d9__latency *latency, struct d9__worker *worker, uint
 static int count_delay(struct d9__latency *latency, const struct d9__delay *delay,
 		       struct d9__callback *callback)
 {
-	latency->over_100us += delay->ns > D9__US(100);
-	latency->over_1ms += delay->ns > D9__MS(1);
-	latency->over_5ms += delay->ns > D9__MS(5);
-	latency->over_10ms += delay->ns > D9__MS(10);
-	latency->over_50ms += delay->ns > D9__MS(50);
+	latency->over_100us += delay->ns > 100 * D9__US_NS;
+	latency->over_1ms += delay->ns > D9__MS_NS;
+	latency->over_5ms += delay->ns > 5 * D9__MS_NS;
+	latency->over_10ms += delay->ns > 10 * D9__MS_NS;
+	latency->over_50ms += delay->ns > 50 * D9__MS_NS;
 	if (delay->reason != D9__WAKE_TIMER && !delay->before_loop) {
 		latency->woken++;
-		latency->woken_over_5ms += delay->own_ns > D9__MS(5);
-		latency->woken_over_10ms += delay->own_ns > D9__MS(10);
-		latency->woken_over_50ms += delay->own_ns > D9__MS(50);
+		latency->woken_over_5ms += delay->own_ns > 5 * D9__MS_NS;
+		latency->woken_over_10ms += delay->own_ns > 10 * D9__MS_NS;
+		latency->woken_over_50ms += delay->own_ns > 50 * D9__MS_NS;
 		keep(latency->worst_woken, &latency->n_worst_woken, D9__DELAYS_MAX, delay,
 		     delay->own_ns);
 	}
@@ -343,12 +343,12 @@ static int count_lateness(struct d9__latency *latency, struct d9__worker *worker
 	late.ns = late.own_ns = delay->start_ns - wake_ns;
 	late.between = (struct d9__between){ .known = false };
 	late.looked = worker->unpark_before_ns > wake_ns + late.ns / 2;
-	latency->late_over_1ms += late.ns > D9__MS(1);
-	latency->late_over_10ms += late.ns > D9__MS(10);
-	latency->late_over_50ms += late.ns > D9__MS(50);
+	latency->late_over_1ms += late.ns > D9__MS_NS;
+	latency->late_over_10ms += late.ns > 10 * D9__MS_NS;
+	latency->late_over_50ms += late.ns > 50 * D9__MS_NS;
 	if (late.ns >= D9__WAIT_EXPLAIN_NS)
 		look_at_late(latency, worker, &late);
-	if (late.ns > D9__MS(1))
+	if (late.ns > D9__MS_NS)
 		keep(latency->latest, &latency->n_latest, D9__DELAYS_MAX, &late, late.ns);
 	if (d9__histogram_add(&callback->lateness, late.ns))
 		return -ENOMEM;

@@ -95,7 +95,7 @@ uint64_t d9__delay_natural_ns(const struct d9__delay *delay);
 bool d9__delay_is_unfair(const struct d9__delay *delay);
 
 /* Waits from here on are looked into: was it one long call, many short ones, or nothing of ours? */
-#define D9__WAIT_EXPLAIN_NS D9__MS(5)
+#define D9__WAIT_EXPLAIN_NS (5 * D9__MS_NS)
 
 void d9__latency_release(struct d9__latency *latency);
 

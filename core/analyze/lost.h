@@ -17,7 +17,7 @@ struct d9__lost_wakes {
 };
 
 /* Nobody who is woken takes so long to get up, what the kernel ran meanwhile left out. */
-#define D9__LOST_NS D9__MS(10)
+#define D9__LOST_NS (10 * D9__MS_NS)
 
 /* A call of |task| begins on |worker|, which another thread had woken as |delay| tells.  0 or -ENOMEM. */
 int d9__lost_wakes_look(const struct d9__worker *worker, const struct d9__traced_task *task,

@@ -11,17 +11,17 @@
 #include "text/units.h"
 
 /* Calls so close to each other are one step ahead. */
-#define STEP_NS D9__US(50)
+#define STEP_NS (50 * D9__US_NS)
 
 /* Short calls of one callback that take so long together are worth a try. */
-#define MANY_NS D9__MS(5)
+#define MANY_NS (5 * D9__MS_NS)
 
 /* Waits shorter than this are taken as they are: they are not what anybody looks for, and most are.
  */
-#define SHORT_NS D9__US(100)
+#define SHORT_NS (100 * D9__US_NS)
 
 /* From here on a wait is worth a word. */
-#define TOLD_NS D9__MS(1)
+#define TOLD_NS D9__MS_NS
 
 void d9__replay_release(struct d9__replay *replay)
 {

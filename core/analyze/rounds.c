@@ -15,16 +15,16 @@
 
 /* So is less than this, of causes of any kind, and so are wakes for more work than this. */
 #define LITTLE_RATE 100
-#define LITTLE_NS   D9__US(30)
+#define LITTLE_NS   (30 * D9__US_NS)
 
 /* Several tasks spin together if each is called so often in a window. */
 #define SPIN_TOGETHER 20
 
 /* A call that takes longer achieves something: the loop's own part of a round takes a few us. */
-#define SPIN_CALL_NS D9__US(10)
+#define SPIN_CALL_NS (10 * D9__US_NS)
 
 /* The kernel gives the CPU to another thread for longer. */
-#define BRIEF_NS D9__MS(1)
+#define BRIEF_NS D9__MS_NS
 
 /* Longer gaps are nobody's window: recording was off, or the worker's thread ended. */
 #define WINDOW_MAX_NS (20 * D9__WINDOW_NS)
@@ -37,7 +37,7 @@ static bool is_over(const struct d9__rounds *rounds, uint64_t ns)
 /* |calls| in |ns| are at least |rate| per second. */
 static bool is_rate(uint64_t calls, uint64_t ns, uint64_t rate)
 {
-	return calls * UINT64_C(1000000000) >= rate * ns;
+	return calls * D9__SECOND_NS >= rate * ns;
 }
 
 /*

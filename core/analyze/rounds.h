@@ -16,10 +16,10 @@ struct d9__traced_task;
 struct d9__worker;
 struct d9__piece;
 
-#define D9__WINDOW_NS D9__MS(100)
+#define D9__WINDOW_NS (100 * D9__MS_NS)
 
 /* A wait shorter than this one was none: the loop only looked. */
-#define D9__REAL_WAIT_NS D9__US(10)
+#define D9__REAL_WAIT_NS (10 * D9__US_NS)
 
 /* The sources that make callbacks ready. */
 enum d9__cause {

@@ -14,7 +14,7 @@
 #define D9__STACK_FRAMES 64 /* kept of each group, innermost first */
 
 /* Of switches the recorder tells those of slices so long: `sched.switch_duty` in FORMAT.md. */
-#define D9__SLICE_NS UINT64_C(100000000)
+#define D9__SLICE_NS (100 * D9__MS_NS)
 
 /* The name of a frame.  Borrowed from the samples' texts. */
 struct d9__frame_name {

@@ -76,7 +76,7 @@ static uint64_t mean_of(const struct d9__shape_point *point)
 }
 
 /* A first call shorter than this one is nobody's cold start; so many must have followed the first few. */
-#define COLD_NS    D9__MS(5)
+#define COLD_NS    (5 * D9__MS_NS)
 #define COLD_LATER 20
 
 bool d9__shape_is_cold(const struct d9__shape *shape, struct d9__cold *cold)
@@ -106,7 +106,7 @@ bool d9__shape_is_cold(const struct d9__shape *shape, struct d9__cold *cold)
 
 /* Growth is told from so many calls on, if the last ones take so long, so many times as long as the first. */
 #define GROWS_CALLS  8
-#define GROWS_NS     D9__MS(1)
+#define GROWS_NS     D9__MS_NS
 #define GROWS_FACTOR 3
 
 #define EIGHTHS 8
@@ -141,14 +141,14 @@ bool d9__shape_grows(const struct d9__shape *shape, struct d9__growth *growth)
 /* ---- rhythms ---- */
 
 /* Shorter calls are no pauses. */
-#define PAUSE_NS D9__MS(5)
+#define PAUSE_NS (5 * D9__MS_NS)
 
 /* Pauses that follow each other within this time, or within their own length, are one. */
-#define TOGETHER_NS D9__MS(20)
+#define TOGETHER_NS (20 * D9__MS_NS)
 
 /* A rhythm: from so many times on, a period that is long, and so many times as long as the pause. */
 #define TIMES      4
-#define PERIOD_NS  D9__MS(100)
+#define PERIOD_NS  (100 * D9__MS_NS)
 #define PERIOD_PER 4
 
 /* The times between two pauses may be off by one in so many parts. */

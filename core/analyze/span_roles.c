@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/spans.h"
+#include "base/time.h"
 
 struct roles {
 	size_t start, length, name; /* fields; SIZE_MAX: none */
@@ -69,7 +70,7 @@ static bool time_of(const struct d9_event *event, size_t i, uint64_t *ns)
 	static const struct {
 		const char *name;
 		uint64_t ns;
-	} units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+	} units[] = { { "ns", 1 }, { "us", D9__US_NS }, { "ms", D9__MS_NS }, { "s", D9__SECOND_NS } };
 	const char *unit = i == SIZE_MAX ? NULL : d9_schema_annotation(event->schema, i, "unit");
 	uint64_t n;
 

@@ -10,7 +10,7 @@
  * What callbacks ran themselves since the loop had looked at the clock counts, and not what the
  * kernel took meanwhile: so much, and so large a part of what was asked for, or very much.
  */
-#define EARLY_NS   D9__MS(3)
+#define EARLY_NS   (3 * D9__MS_NS)
 #define EARLY_PART 4
 
 int d9__stale_armed(const struct d9__worker *worker, struct d9__traced_task *timer, uint64_t ns,

@@ -9,7 +9,7 @@
 #include "analyze/timeline.h"
 
 /* A clock that callbacks made so old is worth a warning whatever it was used for. */
-#define D9__STALE_ALWAYS_NS D9__MS(100)
+#define D9__STALE_ALWAYS_NS (100 * D9__MS_NS)
 
 /* The tasks that one callback armed so. */
 struct d9__stale_timers {

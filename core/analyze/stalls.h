@@ -10,7 +10,7 @@
 #include "analyze/callbacks.h"
 
 /* Calls from here on are kept one by one. */
-#define D9__STALL_NS D9__MS(1)
+#define D9__STALL_NS D9__MS_NS
 
 #define D9__STALL_VICTIMS 5
 

@@ -8,7 +8,7 @@
 #include "analyze/stalls.h"
 #include "analyze/tasks.h"
 
-#define TELLING_NS D9__MS(100) /* a task that begins while the recorder tells the living ones may be among these */
+#define TELLING_NS (100 * D9__MS_NS) /* a task that begins while the recorder tells the living ones may be among these */
 
 /* Callbacks with fewer tasks have no curve of their own: growth below that is no leak. */
 #define CURVE_FROM 100

@@ -10,10 +10,10 @@
 #include "base/array.h"
 
 /* What became ready so long before or after its worker woke did so with that. */
-#define ROUND_SLACK_NS D9__MS(1)
+#define ROUND_SLACK_NS D9__MS_NS
 
 /* A wait of this length was a sleep: to look at descriptors takes less. */
-#define SLEPT_NS D9__US(20)
+#define SLEPT_NS (20 * D9__US_NS)
 
 /* Different callbacks told apart in d9__worker_between(). */
 #define BETWEEN_CALLBACKS 16
@@ -223,7 +223,7 @@ static uint64_t awake_ns(const struct d9__worker *worker, uint64_t wall_ns, uint
 {
 	uint64_t inside_ns = d9__worker_busy_ns(worker) - worker->unpark.poll_ns;
 
-	if (!worker->cpu_seen || wall_ns < D9__MS(1) || 2 * inside_ns >= wall_ns || 2 * used_ns >= wall_ns)
+	if (!worker->cpu_seen || wall_ns < D9__MS_NS || 2 * inside_ns >= wall_ns || 2 * used_ns >= wall_ns)
 		return wall_ns;
 	return inside_ns > used_ns ? inside_ns : used_ns;
 }
@@ -300,8 +300,8 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 	worker->active_periods++;
 	worker->active_ns += wall_ns;
 	worker->ratio_sum += ratio;
-	worker->long_periods += wall_ns > D9__MS(1);
-	worker->starved_periods += wall_ns > D9__MS(1) && ratio < 0.5;
+	worker->long_periods += wall_ns > D9__MS_NS;
+	worker->starved_periods += wall_ns > D9__MS_NS && ratio < 0.5;
 	if (!worker->cpu_seen)
 		return;
 	for (size_t i = 0; i < D9__WORKER_STALLS; i++) {
@@ -338,7 +338,7 @@ uint64_t d9__timeline_off_cpu(const struct d9__worker *worker, uint64_t ns, uint
 
 	*from_ns = worker->unpark.ns;
 	if (!worker->unpark.valid || !worker->cpu_seen || cpu_ns < worker->unpark.cpu_ns ||
-	    is_handover(worker->unpark.tid, tid) || ns - worker->unpark.ns < D9__MS(1))
+	    is_handover(worker->unpark.tid, tid) || ns - worker->unpark.ns < D9__MS_NS)
 		return 0;
 	return on_ns < ns - worker->unpark.ns ? ns - worker->unpark.ns - on_ns : 0;
 }
@@ -376,14 +376,14 @@ static void add_wait(struct d9__worker *worker, uint64_t ns, uint64_t wait_ns)
 		worker->wait_max_at_ns = ns;
 	worker->wait_sum_ns += wait_ns;
 	worker->waits_over_100ns += wait_ns > 100;
-	worker->waits_over_1ms += wait_ns > D9__MS(1);
+	worker->waits_over_1ms += wait_ns > D9__MS_NS;
 }
 
 /*
  * What runs in a wait is no callback: a signal handler, or what a program that drives GLib does between query and
  * check.  Looking at descriptors takes less than this.
  */
-#define BUSY_WAIT_NS D9__MS(2)
+#define BUSY_WAIT_NS (2 * D9__MS_NS)
 
 static void note_busy_wait(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 {

@@ -43,14 +43,14 @@ struct d9__piece {
  * A loop that goes on without a wait parks for a moment each tenth of a second.  One that does not
  * for so long is still in one round.
  */
-#define D9__LONG_ROUND_NS D9__MS(250)
+#define D9__LONG_ROUND_NS (250 * D9__MS_NS)
 
 /* Pieces and long calls of a worker that are remembered, to tell what somebody waited for. */
 #define D9__WORKER_RECENT 256
 #define D9__WORKER_STALLS 8
 
 /* Calls that take as long are no short ones: it is not by their number that others wait. */
-#define D9__SHORT_CALL_NS D9__MS(5)
+#define D9__SHORT_CALL_NS (5 * D9__MS_NS)
 
 /*
  * What ran on |worker| between two moments, as far as it is remembered.  While a callback was ready
@@ -75,7 +75,7 @@ struct d9__between {
 };
 
 /* A call that was open so long when the trace ended is told as one that hung; the end cut shorter ones. */
-#define D9__HUNG_NS D9__MS(1000)
+#define D9__HUNG_NS D9__SECOND_NS
 
 /* The recorder's last look at a call that is open. */
 struct d9__sign {

@@ -161,7 +161,7 @@ uint64_t d9__finding_rate(uint64_t n, uint64_t ns)
 void d9__finding_taken(uint64_t taken_ns, char *buf, size_t size)
 {
 	buf[0] = '\0';
-	if (taken_ns >= D9__MS(1))
+	if (taken_ns >= D9__MS_NS)
 		snprintf(buf, size, " (%s preempted)", d9__units_ns(taken_ns).text);
 }
 

@@ -118,7 +118,7 @@ int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *
  * Calls from here on are long for |worker|: three times the 99th percentile of its calls, at least
  * a millisecond, at most D9__LONG_ALWAYS_NS.
  */
-#define D9__LONG_ALWAYS_NS D9__MS(10)
+#define D9__LONG_ALWAYS_NS (10 * D9__MS_NS)
 uint64_t d9__long_call_ns(const struct d9__worker *worker);
 
 /* ---- for the checks ---- */

@@ -9,7 +9,7 @@
 #include "text/units.h"
 
 /* A loop that is held for less comes to its listeners soon enough. */
-#define HELD_NS D9__MS(100)
+#define HELD_NS (100 * D9__MS_NS)
 
 static const char *const advice =
 	"Keep callbacks of the loop that accepts short, or accept on a loop of its own: connections wait for as long as "

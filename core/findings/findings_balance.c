@@ -9,7 +9,7 @@
 #include "text/units.h"
 
 /* A trace that is shorter, or has fewer calls, says nothing about balance. */
-#define LENGTH_NS D9__MS(1000)
+#define LENGTH_NS D9__SECOND_NS
 #define CALLS	  100
 
 /* So many loops have to be idle, each awake for one in so many parts of the busiest's time. */

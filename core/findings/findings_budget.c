@@ -19,7 +19,7 @@
  * read what somebody wrote to wake the loop, and of few, since clients are many.
  */
 #define DESCRIPTOR_RATE 500
-#define DESCRIPTOR_NS	D9__US(3)
+#define DESCRIPTOR_NS	(3 * D9__US_NS)
 #define DESCRIPTORS	4
 
 static const char *const advice[D9__CAUSES] = {

@@ -18,17 +18,17 @@
  * A callback that ran for so long when the trace ended is told.  Shorter calls may just have been cut, where the segment
  * or the process ended.
  */
-#define RUNNING_NS D9__MS(1000)
+#define RUNNING_NS D9__SECOND_NS
 
 /* Long calls of a callback that the kernel may have made so: at most one in so many, and so long. */
 #define RARE_CALLS       200
-#define PREEMPTED_MAX_NS D9__MS(20)
+#define PREEMPTED_MAX_NS (20 * D9__MS_NS)
 
 /* What calls take at most that count as a program's start. */
-#define START_NS D9__MS(500)
+#define START_NS (500 * D9__MS_NS)
 
 /* A page that comes from the disk is waited for so long at most. */
-#define FAULT_NS D9__MS(10)
+#define FAULT_NS (10 * D9__MS_NS)
 
 /* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
 #define OVERRUNS     7
@@ -207,9 +207,9 @@ static void add_switches(struct d9__findings *findings, struct d9__finding *find
 
 static enum d9__severity long_severity(uint64_t ns, uint64_t calls, bool waited)
 {
-	if (ns > D9__MS(50))
+	if (ns > 50 * D9__MS_NS)
 		return D9__CRITICAL;
-	if (ns > D9__MS(10))
+	if (ns > 10 * D9__MS_NS)
 		return D9__WARNING;
 	return calls >= 3 && waited ? D9__WARNING : D9__INFO;
 }
@@ -276,7 +276,7 @@ static void add_blocked(struct d9__findings *findings, struct d9__finding *findi
 
 	describe_victims(stall, victims, sizeof(victims));
 	describe_place(stall, place, sizeof(place));
-	if (stall->run_queue_ns > D9__MS(1))
+	if (stall->run_queue_ns > D9__MS_NS)
 		snprintf(queue, sizeof(queue), ", and waited on the run queue for %s",
 			 d9__units_ns(stall->run_queue_ns).text);
 	d9__finding_add_evidence(findings, finding, &evidence, "slept for %s of %s%s%s%s",

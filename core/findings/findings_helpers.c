@@ -11,7 +11,7 @@
 
 /* So many runs, that waited on average so long behind others, and so many times as long as they took. */
 #define RUNS	  10
-#define WAIT_NS	  D9__MS(5)
+#define WAIT_NS	  (5 * D9__MS_NS)
 #define WAIT_PART 2
 
 static bool is_queue(const struct d9__helper *helper)

@@ -145,7 +145,7 @@ bool d9__finding_is_in_kernel(const struct d9__callback *callback)
 {
 	uint64_t cpu_ns = callback->inside.user_ns + callback->inside.system_ns;
 
-	return cpu_ns >= D9__MS(5) && 10 * callback->inside.system_ns >= 6 * cpu_ns &&
+	return cpu_ns >= 5 * D9__MS_NS && 10 * callback->inside.system_ns >= 6 * cpu_ns &&
 	       2 * cpu_ns >= callback->inside.own_ns;
 }
 
@@ -166,7 +166,7 @@ static void page_faults(struct d9__findings *findings, const struct d9__callback
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(
-		findings, ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, callback->inside.faults,
+		findings, ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING, callback->inside.faults,
 		"Keep the buffer for the next call (M_MMAP_THRESHOLD_ and M_TRIM_THRESHOLD_ in mallopt(3) have "
 		"malloc keep it), or read in smaller pieces: in each call memory is asked of the kernel, filled "
 		"with zeros page by page when it is touched first, and given back, by a large buffer that is "

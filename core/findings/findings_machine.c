@@ -13,10 +13,10 @@
 
 /* Told from here on: so many waits of over 1 ms for a CPU, or so long in all. */
 #define SHORT_WAITS 3
-#define SHORT_NS    D9__MS(10)
+#define SHORT_NS    (10 * D9__MS_NS)
 
 /* A warning from here on, and if it was one part in so many of what the process wanted the CPU for. */
-#define WARNING_NS   D9__MS(50)
+#define WARNING_NS   (50 * D9__MS_NS)
 #define WARNING_PART 20
 
 /* Of the CPUs that it may use, in percent: then its own threads compete with each other. */
@@ -64,7 +64,7 @@ static struct shortage measure(const struct d9__analysis *a)
 }
 
 /* Preempted is who has used up its turn: the next comes some milliseconds later. */
-#define TURN_NS D9__MS(4)
+#define TURN_NS (4 * D9__MS_NS)
 
 static uint64_t growth(const struct d9__analysis *a, enum d9__machine_counter counter)
 {
@@ -159,7 +159,7 @@ static enum d9__severity severity_of(const struct d9__analysis *a, const struct 
 {
 	uint64_t lost_ns = s->wait_ns + s->taken_ns + growth(a, D9__MACHINE_THROTTLED_NS);
 
-	if (s->max_ns > D9__MS(10) && s->waits >= SHORT_WAITS && 100 * s->waits >= s->measured)
+	if (s->max_ns > 10 * D9__MS_NS && s->waits >= SHORT_WAITS && 100 * s->waits >= s->measured)
 		return D9__WARNING;
 	return lost_ns >= WARNING_NS && WARNING_PART * lost_ns >= s->busy_ns ? D9__WARNING : D9__INFO;
 }
@@ -172,11 +172,11 @@ static void add_counters(struct d9__findings *findings, struct d9__finding *find
 		d9__finding_add_evidence(findings, finding, NULL, "its cgroup's CPU limit stopped it %s times, for %s",
 					 d9__units_count(growth(a, D9__MACHINE_THROTTLED)).text,
 					 d9__units_ns(growth(a, D9__MACHINE_THROTTLED_NS)).text);
-	if (growth(a, D9__MACHINE_STEAL_NS) >= D9__MS(10))
+	if (growth(a, D9__MACHINE_STEAL_NS) >= 10 * D9__MS_NS)
 		d9__finding_add_evidence(findings, finding, NULL,
 					 "the host ran other machines for %s on the CPUs of this one",
 					 d9__units_ns(growth(a, D9__MACHINE_STEAL_NS)).text);
-	if (growth(a, D9__MACHINE_RUNQUEUE_NS) >= D9__MS(10))
+	if (growth(a, D9__MACHINE_RUNQUEUE_NS) >= 10 * D9__MS_NS)
 		d9__finding_add_evidence(findings, finding, NULL,
 					 "all threads of the process together waited on the run queue for %s",
 					 d9__units_ns(growth(a, D9__MACHINE_RUNQUEUE_NS)).text);
@@ -189,7 +189,7 @@ static void add_shortage(struct d9__findings *findings, struct d9__finding *find
 {
 	struct d9__shown_name name = d9__finding_name(s->most_taken);
 
-	if (s->max_ns >= D9__MS(1))
+	if (s->max_ns >= D9__MS_NS)
 		d9__finding_add_evidence(findings, finding,
 					 &(struct d9__evidence){ .at_ns = s->max_at_ns,
 								 .duration_ns = s->max_ns,
@@ -198,7 +198,7 @@ static void add_shortage(struct d9__findings *findings, struct d9__finding *find
 					 "waited %s for a CPU after it woke; %s of %s measured wake-ups waited over 1 ms",
 					 d9__units_ns(s->max_ns).text, d9__units_count(s->waits).text,
 					 d9__units_count(s->measured).text);
-	if (s->taken_ns >= D9__MS(1))
+	if (s->taken_ns >= D9__MS_NS)
 		d9__finding_add_evidence(findings, finding,
 					 &(struct d9__evidence){ .callback = s->most_taken },
 					 "callbacks were preempted for %s in all, %.*s most (%s)",
@@ -229,10 +229,10 @@ static void add_takers(struct d9__findings *findings, struct d9__finding *findin
 	char text[400] = "";
 	size_t used = 0;
 
-	if (ready.limit_ns + ready.host_ns < D9__MS(1))
+	if (ready.limit_ns + ready.host_ns < D9__MS_NS)
 		return;
 	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]) && used < sizeof(text); i++)
-		if (takers[i].ns >= D9__MS(1))
+		if (takers[i].ns >= D9__MS_NS)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
 						 d9__units_ns(takers[i].ns).text, takers[i].what);
 	d9__finding_add_evidence(findings, finding, NULL, "ready without a CPU for %s: %s",

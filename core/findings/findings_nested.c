@@ -11,10 +11,10 @@
 #include "text/units.h"
 
 /* Shorter ones are not worth telling. */
-#define NESTED_NS D9__MS(10)
+#define NESTED_NS (10 * D9__MS_NS)
 
 /* What is open for longer counts whenever it comes. */
-#define START_NS D9__MS(500)
+#define START_NS (500 * D9__MS_NS)
 
 /* An inner loop that calls no more has little to do. */
 #define FEW_CALLS 10
@@ -63,9 +63,9 @@ static enum d9__severity nested_severity(const struct d9__analysis *a, const str
 
 	if (open_ns < NESTED_NS || is_start(a, callback, stall))
 		return D9__INFO;
-	if (waited_ns > D9__MS(50) && open_ns > D9__MS(50))
+	if (waited_ns > 50 * D9__MS_NS && open_ns > 50 * D9__MS_NS)
 		return D9__CRITICAL;
-	if (open_ns > D9__MS(50) || waited_ns > D9__MS(5))
+	if (open_ns > 50 * D9__MS_NS || waited_ns > 5 * D9__MS_NS)
 		return D9__WARNING;
 	return D9__INFO;
 }

@@ -11,10 +11,10 @@
 
 /* Told if it takes one in so many parts of the trace, or if one call takes so long. */
 #define OUTSIDE_PART 10
-#define OUTSIDE_NS   D9__MS(10)
+#define OUTSIDE_NS   (10 * D9__MS_NS)
 
 /* A trace shorter than this one says nothing about shares. */
-#define LENGTH_NS D9__MS(500)
+#define LENGTH_NS (500 * D9__MS_NS)
 
 static uint64_t length_of(const struct d9__analysis *a)
 {
@@ -28,7 +28,7 @@ static void source_time(struct d9__findings *findings, const struct d9__callback
 	const char *what = phase == D9__IN_CHECK ? "check()" : "prepare()";
 	char where[300];
 	uint64_t length_ns = length_of(findings->analysis);
-	bool large = 2 * outside->ns > length_ns || outside->max_ns > D9__MS(50);
+	bool large = 2 * outside->ns > length_ns || outside->max_ns > 50 * D9__MS_NS;
 	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 
@@ -70,8 +70,8 @@ static void source_time(struct d9__findings *findings, const struct d9__callback
  */
 static bool is_often(const struct d9__outside *outside)
 {
-	return outside->slow >= 3 || outside->max_ns >= D9__MS(200) ||
-	       (outside->calls >= 20 && outside->ns - outside->max_ns >= outside->calls * D9__US(50));
+	return outside->slow >= 3 || outside->max_ns >= 200 * D9__MS_NS ||
+	       (outside->calls >= 20 && outside->ns - outside->max_ns >= outside->calls * 50 * D9__US_NS);
 }
 
 void d9__check_source_time(struct d9__findings *findings)

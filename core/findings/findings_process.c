@@ -15,7 +15,7 @@
 
 /* How the load lies over workers is no accident in a loop of so many calls, watched for so long. */
 #define IMBALANCE_CALLS 100
-#define IMBALANCE_NS    D9__MS(1000)
+#define IMBALANCE_NS    D9__SECOND_NS
 
 /* ---- time off the CPU ---- */
 

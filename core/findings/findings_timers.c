@@ -22,7 +22,7 @@ static enum d9__severity stale_severity(const struct d9__stale_timers *stale)
 {
 	bool often = STALE_PART * stale->early >= stale->timer->lateness.count;
 
-	if (often && early_ns(stale) > D9__MS(50))
+	if (often && early_ns(stale) > 50 * D9__MS_NS)
 		return D9__CRITICAL;
 	if (stale->between.busy_ns >= D9__STALE_ALWAYS_NS)
 		return D9__WARNING;

@@ -14,13 +14,13 @@
  * Coarse clocks and waits in whole milliseconds make timers of idle loops late by up to three
  * clock ticks: 12 ms.
  */
-#define TIMER_LATE_NS D9__MS(20)
+#define TIMER_LATE_NS (20 * D9__MS_NS)
 
 /* Behind callbacks for so long it is a warning even if there is another. */
-#define TIMER_VERY_LATE_NS D9__MS(100)
+#define TIMER_VERY_LATE_NS (100 * D9__MS_NS)
 
 /* A wait while nothing ran on the worker is the kernel's up to here, if it took the CPU as often. */
-#define PREEMPTED_WAIT_NS D9__MS(1000)
+#define PREEMPTED_WAIT_NS D9__SECOND_NS
 
 /* "200", "1,204" of a round, "more than 256" where nobody counted. */
 static struct d9__units calls_text(const struct d9__between *between)
@@ -104,7 +104,7 @@ static const struct d9__delay *worst_backlog(const struct d9__analysis *a, bool 
 	*starts = worst && is_start(a, worst);
 	for (size_t i = 0; i < latency->n_backlogs && *starts; i++)
 		*starts = is_start(a, &latency->backlogs[i]);
-	if (*starts && own_rank_ns(a, &latency->latest_backlog) >= D9__MS(10) && !is_start(a, &latency->latest_backlog)) {
+	if (*starts && own_rank_ns(a, &latency->latest_backlog) >= 10 * D9__MS_NS && !is_start(a, &latency->latest_backlog)) {
 		*starts = false;
 		worst = &latency->latest_backlog;
 	}
@@ -121,13 +121,13 @@ void d9__check_backlog(struct d9__findings *findings)
 	struct d9__shown_name name, most;
 	char taken[96];
 
-	if (own_ns < D9__MS(10))
+	if (own_ns < 10 * D9__MS_NS)
 		return;
 	d9__finding_taken(worst->ns > own_ns ? worst->ns - own_ns : 0, taken, sizeof(taken));
 	name = d9__finding_name(worst->callback);
 	most = d9__finding_name(worst->between.most);
 	finding = d9__finding_add(
-		findings, starts ? D9__INFO : own_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, own_ns,
+		findings, starts ? D9__INFO : own_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING, own_ns,
 		"Handle fewer per round (limits on accepts and reads), use priorities, make the frequent one "
 		"cheaper, or spread the work over more loops: no single call is to blame, there are too many in a "
 		"round.",
@@ -141,7 +141,7 @@ void d9__check_backlog(struct d9__findings *findings)
 			       name.text, d9__units_ns(own_ns).text, calls_text(&worst->between).text);
 	for (size_t i = 0; i < latency->n_backlogs && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->backlogs[i], "waited");
-	if (worst->rank_ns - own_ns >= D9__MS(1))
+	if (worst->rank_ns - own_ns >= D9__MS_NS)
 		d9__finding_add_evidence(findings, finding, NULL,
 					 "the thread was off the CPU for %s of the longest of these waits, which all "
 					 "its calls share: it is not counted",
@@ -196,7 +196,7 @@ void d9__check_unfair(struct d9__findings *findings)
 
 	if (timer && (!worst || timer->rank_ns > worst->rank_ns))
 		worst = timer;
-	if (!worst || own_rank_ns(findings->analysis, worst) < D9__MS(10))
+	if (!worst || own_rank_ns(findings->analysis, worst) < 10 * D9__MS_NS)
 		return;
 	name = d9__finding_name(worst->callback);
 	one = d9__finding_name(worst->between.one);
@@ -206,7 +206,7 @@ void d9__check_unfair(struct d9__findings *findings)
 		snprintf(descriptor, sizeof(descriptor), " for descriptor %lld",
 			 (long long)task->fd);
 	finding = d9__finding_add(
-		findings, worst->rank_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->rank_ns,
+		findings, worst->rank_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING, worst->rank_ns,
 		"Do a limited amount of work for it and go back to the loop: one task has the loop to itself "
 		"while others are ready. No event_active() of itself, no higher priority for "
 		"what is always ready; let others have their turn.",

@@ -38,7 +38,7 @@ static void lost_wake(struct d9__findings *findings, const struct d9__callback *
 	name = d9__finding_name(callback);
 	d9__finding_waker(findings, lost->waker, lost->waker_worker, sender, sizeof(sender));
 	finding = d9__finding_add(
-		findings, lost->slept_ns / lost->lost > D9__MS(50) ? D9__CRITICAL : D9__WARNING,
+		findings, lost->slept_ns / lost->lost > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING,
 		lost->slept_ns,
 		"Wake the loop as well (libev: ev_async_send() behind all else, and of the right loop; libevent: "
 		"evthread_use_pthreads() before the first base; GLib: g_main_context_wakeup()): what makes a "

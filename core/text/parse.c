@@ -6,16 +6,18 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/time.h"
+
 struct unit {
 	const char *name;
 	uint64_t factor;
 };
 
 static const struct unit durations[] = {
-	{ "", UINT64_C(1000000000) },   { "ns", 1 },
-	{ "us", 1000 },                 { "ms", 1000000 },
-	{ "s", UINT64_C(1000000000) },  { "m", UINT64_C(60000000000) },
-	{ "h", UINT64_C(3600000000000) }, { NULL, 0 },
+	{ "", D9__SECOND_NS },  { "ns", 1 },
+	{ "us", D9__US_NS },    { "ms", D9__MS_NS },
+	{ "s", D9__SECOND_NS }, { "m", 60 * D9__SECOND_NS },
+	{ "h", 3600 * D9__SECOND_NS }, { NULL, 0 },
 };
 
 static const struct unit sizes[] = {

@@ -13,6 +13,7 @@
 
 #include "text/text.h"
 
+#include "base/time.h"
 #include "text/fail.h"
 #include "text/parse.h"
 #include "text/shown.h"
@@ -259,7 +260,7 @@ const char *d9__duration_text(uint64_t ns, char buf[D9__DURATION_LEN])
 	else if (ns < UINT64_C(999500000000))
 		print_scaled(buf, D9__DURATION_LEN, (double)ns / 1e9, "s");
 	else
-		snprintf(buf, D9__DURATION_LEN, "%" PRIu64 " s", ns / 1000000000);
+		snprintf(buf, D9__DURATION_LEN, "%" PRIu64 " s", ns / D9__SECOND_NS);
 	return buf;
 }
 

@@ -6,9 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/time.h"
 #include "text/units.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 /* Three digits that count. */
 static struct d9__units scaled(double value, const char *unit)
@@ -80,7 +79,7 @@ struct d9__units d9__units_offset(uint64_t start_ns, uint64_t ns)
 	uint64_t diff = ns >= start_ns ? ns - start_ns : start_ns - ns;
 
 	snprintf(out.text, sizeof(out.text), "%c%" PRIu64 ".%06" PRIu64 " s",
-		 ns >= start_ns ? '+' : '-', diff / NS_PER_S, diff % NS_PER_S / 1000);
+		 ns >= start_ns ? '+' : '-', diff / D9__SECOND_NS, diff % D9__SECOND_NS / D9__US_NS);
 	return out;
 }
 
@@ -88,7 +87,7 @@ struct d9__units d9__units_offset(uint64_t start_ns, uint64_t ns)
 static struct d9__units seconds_of(uint64_t wall_ns, char between)
 {
 	struct d9__units out = { "" };
-	time_t seconds = (time_t)(wall_ns / NS_PER_S);
+	time_t seconds = (time_t)(wall_ns / D9__SECOND_NS);
 	struct tm tm;
 
 	if (wall_ns && gmtime_r(&seconds, &tm))
@@ -105,7 +104,7 @@ struct d9__units d9__units_wall(uint64_t wall_ns)
 
 	if (len)
 		snprintf(out.text + len, sizeof(out.text) - len, ".%09" PRIu64 "Z",
-			 wall_ns % NS_PER_S);
+			 wall_ns % D9__SECOND_NS);
 	return out;
 }
 
@@ -116,7 +115,7 @@ struct d9__units d9__units_wall_short(uint64_t wall_ns)
 
 	if (len)
 		snprintf(out.text + len, sizeof(out.text) - len, ".%03" PRIu64 " UTC",
-			 wall_ns % NS_PER_S / 1000000);
+			 wall_ns % D9__SECOND_NS / D9__MS_NS);
 	return out;
 }
 
@@ -130,7 +129,7 @@ struct d9__units d9__units_wall_clock(uint64_t wall_ns)
 
 		snprintf(text, sizeof(text), "%.8s", clock + 1);
 		snprintf(out.text, sizeof(out.text), "%s.%03" PRIu64, text,
-			 wall_ns % NS_PER_S / 1000000);
+			 wall_ns % D9__SECOND_NS / D9__MS_NS);
 	}
 	return out;
 }

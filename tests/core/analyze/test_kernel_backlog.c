@@ -9,54 +9,54 @@ static void test_nothing_is_excused_while_the_kernel_takes_nothing(void)
 {
 	struct d9__kernel_backlog natural = { 0 };
 
-	d9__kernel_backlog_round(&natural, D9__MS(10), D9__MS(20), 0);
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(5)), 0);
-	d9__kernel_backlog_round(&natural, D9__MS(25), D9__MS(25), 0);
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(5)), 0);
+	d9__kernel_backlog_round(&natural, 10 * D9__MS_NS, 20 * D9__MS_NS, 0);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 5 * D9__MS_NS), 0);
+	d9__kernel_backlog_round(&natural, 25 * D9__MS_NS, 25 * D9__MS_NS, 0);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 5 * D9__MS_NS), 0);
 }
 
 static void test_work_that_came_while_the_thread_waited_for_a_cpu_is_excused(void)
 {
 	struct d9__kernel_backlog natural = { 0 };
 
-	d9__kernel_backlog_round(&natural, D9__MS(10), D9__MS(20), D9__MS(3));
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(2)), D9__MS(2));
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(2)), D9__MS(1));
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(2)), 0);
+	d9__kernel_backlog_round(&natural, 10 * D9__MS_NS, 20 * D9__MS_NS, 3 * D9__MS_NS);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 2 * D9__MS_NS), 2 * D9__MS_NS);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 2 * D9__MS_NS), D9__MS_NS);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 2 * D9__MS_NS), 0);
 }
 
 static void test_what_a_call_lost_excuses_the_next_round_and_not_its_own(void)
 {
 	struct d9__kernel_backlog natural = { 0 };
 
-	d9__kernel_backlog_round(&natural, D9__MS(10), D9__MS(20), 0);
-	d9__kernel_backlog_call(&natural, D9__MS(8));
-	CU_ASSERT_EQUAL(d9__kernel_backlog_taken(&natural, D9__MS(8), 0, D9__MS(6)), 0);
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(4)), 0);
-	d9__kernel_backlog_round(&natural, D9__MS(32), D9__MS(32), 0);
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(4)), D9__MS(4));
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(4)), D9__MS(2));
+	d9__kernel_backlog_round(&natural, 10 * D9__MS_NS, 20 * D9__MS_NS, 0);
+	d9__kernel_backlog_call(&natural, 8 * D9__MS_NS);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_taken(&natural, 8 * D9__MS_NS, 0, 6 * D9__MS_NS), 0);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 4 * D9__MS_NS), 0);
+	d9__kernel_backlog_round(&natural, 32 * D9__MS_NS, 32 * D9__MS_NS, 0);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 4 * D9__MS_NS), 4 * D9__MS_NS);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 4 * D9__MS_NS), 2 * D9__MS_NS);
 }
 
 static void test_what_the_kernel_took_of_an_excused_call_excuses_others(void)
 {
 	struct d9__kernel_backlog natural = { 0 };
 
-	d9__kernel_backlog_round(&natural, D9__MS(10), D9__MS(20), D9__MS(3));
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(5)), D9__MS(3));
-	CU_ASSERT_EQUAL(d9__kernel_backlog_taken(&natural, D9__MS(5), D9__MS(3), D9__MS(4)), D9__MS(1));
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(5)), D9__MS(2));
+	d9__kernel_backlog_round(&natural, 10 * D9__MS_NS, 20 * D9__MS_NS, 3 * D9__MS_NS);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 5 * D9__MS_NS), 3 * D9__MS_NS);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_taken(&natural, 5 * D9__MS_NS, 3 * D9__MS_NS, 4 * D9__MS_NS), D9__MS_NS);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 5 * D9__MS_NS), 2 * D9__MS_NS);
 }
 
 static void test_loop_that_slept_has_no_excuse_left(void)
 {
 	struct d9__kernel_backlog natural = { 0 };
 
-	d9__kernel_backlog_round(&natural, D9__MS(10), D9__MS(20), 0);
-	d9__kernel_backlog_call(&natural, D9__MS(8));
-	d9__kernel_backlog_taken(&natural, D9__MS(8), 0, D9__MS(6));
-	d9__kernel_backlog_round(&natural, D9__MS(28), D9__MS(30), 0);
-	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, D9__MS(4)), 0);
+	d9__kernel_backlog_round(&natural, 10 * D9__MS_NS, 20 * D9__MS_NS, 0);
+	d9__kernel_backlog_call(&natural, 8 * D9__MS_NS);
+	d9__kernel_backlog_taken(&natural, 8 * D9__MS_NS, 0, 6 * D9__MS_NS);
+	d9__kernel_backlog_round(&natural, 28 * D9__MS_NS, 30 * D9__MS_NS, 0);
+	CU_ASSERT_EQUAL(d9__kernel_backlog_call(&natural, 4 * D9__MS_NS), 0);
 }
 
 static CU_TestInfo tests[] = {

@@ -114,7 +114,7 @@ static void test_wait_of_more_than_a_second_counts(void)
 	begin(&b);
 	wake(&b, 0, D9__WAKE_FD);
 
-	CU_ASSERT_EQUAL(call(&b, D9__MS(3000), D9__MS(3001)), D9__MS(3000));
+	CU_ASSERT_EQUAL(call(&b, 3 * D9__SECOND_NS, 3001 * D9__MS_NS), 3 * D9__SECOND_NS);
 	end(&b);
 }
 
@@ -170,18 +170,18 @@ static void test_two_long_calls_together_explain_a_wait(void)
 	begin(&b);
 	first = d9__stall_new();
 	second = d9__stall_new();
-	first->start_ns = D9__MS(10);
-	first->end_ns = D9__MS(40);
-	second->start_ns = D9__MS(40);
-	second->end_ns = b.worker.stalls_end_ns = D9__MS(80);
+	first->start_ns = 10 * D9__MS_NS;
+	first->end_ns = 40 * D9__MS_NS;
+	second->start_ns = 40 * D9__MS_NS;
+	second->end_ns = b.worker.stalls_end_ns = 80 * D9__MS_NS;
 	d9__worker_add_stall(&b.worker, first);
 	d9__worker_add_stall(&b.worker, second);
-	wake(&b, D9__MS(10), D9__WAKE_FD);
-	call(&b, D9__MS(81), D9__MS(82));
+	wake(&b, 10 * D9__MS_NS, D9__WAKE_FD);
+	call(&b, 81 * D9__MS_NS, 82 * D9__MS_NS);
 
 	CU_ASSERT_EQUAL(b.latency.behind_long, 1);
 	CU_ASSERT_EQUAL(first->waited, 1);
-	CU_ASSERT_EQUAL(second->victims[0].delay_ns, D9__MS(71));
+	CU_ASSERT_EQUAL(second->victims[0].delay_ns, 71 * D9__MS_NS);
 	for (size_t i = 0; i < 2; i++)
 		d9__stall_unref(b.worker.stalls[i]);
 	d9__stall_unref(first);
