@@ -11,6 +11,7 @@
 #include "analyze/analysis_parts.h"
 #include "analyze/hot_threads.h"
 #include "analyze/helpers.h"
+#include "analyze/span_roles.h"
 #include "analyze/stale.h"
 #include "base/utf8.h"
 #include "read/known_text.h"

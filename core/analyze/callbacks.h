@@ -256,9 +256,6 @@ struct d9__spell *d9__callback_new_spell(struct d9__callback *callback, enum d9_
 void d9__callback_spell_grew(struct d9__callback *callback, enum d9__spell_kind kind,
 			     const struct d9__spell *spell);
 
-/* Keep |stall| if it is among the longest of |callback|. */
-void d9__callback_keep_stall(struct d9__callback *callback, struct d9__stall *stall);
-
 /*
  * The function's name alone if it is known, else its tasks' if they have one, else the callback's half of the
  * location.  |*len|

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans that one event tells: annotations say which of its fields are the start, length and name of a span. */
 #include "config.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#include "analyze/spans.h"
+#include "analyze/span_roles.h"
 #include "base/time.h"
 
 struct roles {

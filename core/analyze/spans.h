@@ -76,9 +76,6 @@ int d9__span_open(struct d9__spans *spans, struct d9__callbacks *callbacks,
 		  struct d9__worker *nobody, const struct d9__span_event *event);
 int d9__span_close(struct d9__spans *spans, const struct d9__span_end *end);
 
-/* A span that |event| tells whole, by the roles of its fields; nothing if it is none.  0 or -ENOMEM. */
-int d9__span_whole(struct d9__spans *spans, const struct d9_event *event);
-
 /* A span that was entered at |start_ns| and left and closed at |end->ns|.  0 or -ENOMEM. */
 int d9__span_add(struct d9__spans *spans, const struct d9__span_end *end);
 

@@ -101,3 +101,6 @@ struct d9__stalls {
 
 void d9__stalls_release(struct d9__stalls *stalls);
 void d9__stalls_keep(struct d9__stalls *stalls, struct d9__stall *stall);
+
+/* Keep |stall| if it is among the longest of |callback|. */
+void d9__callback_keep_stall(struct d9__callback *callback, struct d9__stall *stall);

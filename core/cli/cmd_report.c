@@ -19,6 +19,7 @@
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "cli/report_page.h"
+#include "findings/checks.h"
 #include "report/report.h"
 #include "symbol/address_set.h"
 #include "symbol/symbolizer.h"

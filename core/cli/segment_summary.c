@@ -10,7 +10,7 @@
 #include "cli/segment_summary.h"
 #include "export/profile.h"
 #include "export/stack_tree.h"
-#include "findings/findings.h"
+#include "findings/checks.h"
 #include "serve/duration_steps.h"
 #include "text/json.h"
 #include "tool/trace_input.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks: the table of all that is looked for. */
 #include "config.h"
 
 #include <string.h>
 
-#include "findings/findings.h"
+#include "findings/checks.h"
 
 /*
  * In order of rank: what limits the other figures, then causes before their consequences, then the

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
-#include "findings/findings.h"
+#include "findings/finding.h"
 #include "text/units.h"
 
 const char *d9__severity_name(enum d9__severity severity)

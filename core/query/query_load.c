@@ -7,7 +7,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/processes.h"
-#include "findings/findings.h"
+#include "findings/checks.h"
 #include "query/query_events.h"
 #include "query/query_load.h"
 #include "report/report.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "read/reader_state.h"
+#include "read/file_order.h"
 
 static int begin_stream(struct d9_reader *reader, struct d9__trace_segment *segment)
 {

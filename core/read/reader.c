@@ -11,8 +11,10 @@
 #include "base/array.h"
 #include "format/hash.h"
 #include "read/catalogue.h"
+#include "read/file_order.h"
 #include "read/folder.h"
 #include "read/reader_state.h"
+#include "read/time_order.h"
 
 /* ---- making one ---- */
 

@@ -112,12 +112,3 @@ static inline int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_
 	*out = &reader->event;
 	return 1;
 }
-
-/* time_order.c: the first pass; then the events by time.  Errors as d9_reader_next(). */
-int d9__time_order_begin(struct d9_reader *reader);
-int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out);
-void d9__time_order_release(struct d9_reader *reader);
-
-/* file_order.c: the events as written.  Errors as d9_reader_next(). */
-int d9__file_order_next(struct d9_reader *reader, const struct d9_event **out);
-void d9__file_order_release(struct d9_reader *reader);

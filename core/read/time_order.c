@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/reader_state.h"
+#include "read/time_order.h"
 
 #define KEEP_BYTES ((uint64_t)64 << 20)
 #define OPEN_BYTES ((uint64_t)64 << 20) /* that open batches may take beyond the limit */

@@ -47,9 +47,3 @@ const struct d9__callback **d9__section_sorted(struct d9__section *c,
 
 /* Whether the hooks could record |key|, one of d9__capability_keys. */
 bool d9__section_records(const struct d9__section *c, const char *key);
-
-/* ---- sections in files of their own ---- */
-
-void d9__section_waits(struct d9__section *c);
-void d9__section_timers(struct d9__section *c);
-void d9__section_samples(struct d9__section *c);

@@ -10,6 +10,7 @@
 #include "report/report_heap.h"
 #include "report/report_idle.h"
 #include "report/report_json.h"
+#include "report/report_parts.h"
 #include "text/json.h"
 #include "text/units.h"
 

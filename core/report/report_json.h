@@ -29,14 +29,6 @@ int d9__json_polls(struct d9__json *json, const struct d9__analysis *a);
 void d9__json_wakes(struct d9__json *json, const struct d9__analysis *a);
 void d9__json_timers(struct d9__json *json, const struct d9__analysis *a);
 
-/* Where the time went while tasks were registered: "tasks" of a callback, and "time" of all. */
-void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__callback *callback);
-void d9__json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a);
-
-/* Whole keys: "ready", and "gain" of a finding. */
-void d9__json_ready(struct d9__json *json, const struct d9__analysis *a);
-void d9__json_gain(struct d9__json *json, const struct d9__finding *finding);
-
 /* Whole keys: "loss", "metadata", "trace", and all that follows "trace".  0 or -ENOMEM. */
 void d9__json_loss(struct d9__json *json, const struct d9__trace_losses *losses);
 void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata);
@@ -44,6 +36,3 @@ void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadat
 int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n);
 int d9__json_trace(struct d9__json *json, const struct d9__report *report);
 int d9__json_report(struct d9__json *json, const struct d9__report *report);
-
-/* "blocking_calls" and "locks".  0 or -ENOMEM. */
-int d9__json_blocked(struct d9__json *json, const struct d9__analysis *a);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declarations that the files of the text report share. */
+/* Declarations that the files of the report share. */
 
 #pragma once
 
 #include "report/report.h"
+#include "report/report_cells.h"
+#include "text/json.h"
 #include "text/page.h"
 
 /* The processes of one trace. */
@@ -59,3 +61,21 @@ void d9__report_fired(const struct d9__report_all *all);
 
 /* Print the findings with their advice, on a screen of style->lines lines. */
 void d9__report_first(const struct d9__report_all *all);
+
+/* Sections of one process. */
+void d9__section_waits(struct d9__section *c);
+void d9__section_timers(struct d9__section *c);
+void d9__section_samples(struct d9__section *c);
+
+/* ---- JSON ---- */
+
+/* Where the time went while tasks were registered: "tasks" of a callback, and "time" of all. */
+void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__callback *callback);
+void d9__json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a);
+
+/* Whole keys: "ready", and "gain" of a finding. */
+void d9__json_ready(struct d9__json *json, const struct d9__analysis *a);
+void d9__json_gain(struct d9__json *json, const struct d9__finding *finding);
+
+/* "blocking_calls" and "locks".  0 or -ENOMEM. */
+int d9__json_blocked(struct d9__json *json, const struct d9__analysis *a);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "report/report_cells.h"
+#include "report/report_parts.h"
 
 static int compare_delays(const void *left, const void *right)
 {

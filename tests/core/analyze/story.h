@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "analyze/analysis.h"
-#include "findings/findings.h"
+#include "findings/checks.h"
 #include "support/trace_builder.h"
 
 /* Times are microseconds after the start of the story, and on worker |worker|. */
