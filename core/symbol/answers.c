@@ -6,10 +6,7 @@
 
 #include "analyze/budget.h"
 #include "base/array.h"
-#include "format/hash.h"
 #include "symbol/answers.h"
-
-#define FIRST_ANSWERS 1024
 
 const char *d9__answers_text(struct d9__answers *answers, const char *text, size_t len)
 {
@@ -21,55 +18,22 @@ const char *d9__answers_text(struct d9__answers *answers, const char *text, size
 	return answers->texts.items[number];
 }
 
-static bool is_same(const struct d9__question *a, const struct d9__question *b)
+static const char *key_of(const struct d9__question *question, uint64_t key[3])
 {
-	return a->address == b->address && a->space == b->space && a->role == b->role;
-}
-
-/* The place of |question|: its answer, or the free one where it belongs. */
-static struct d9__answer *find_place(struct d9__answer *items, size_t max, uint64_t secret,
-				     const struct d9__question *question)
-{
-	uint64_t key[] = { question->address, question->space, (uint64_t)question->role };
-	size_t i = (size_t)d9__hash_bytes(secret, (const char *)key, sizeof(key)) & (max - 1);
-
-	while (items[i].used && !is_same(&items[i].question, question))
-		i = (i + 1) & (max - 1);
-	return &items[i];
+	key[0] = question->address;
+	key[1] = question->space;
+	key[2] = (uint64_t)question->role;
+	return (const char *)key;
 }
 
 const struct d9__answer *d9__answers_find(const struct d9__answers *answers, const struct d9__question *question)
 {
-	const struct d9__answer *answer;
+	uint64_t key[3];
+	uint32_t number;
 
-	if (!answers->max)
+	if (!d9__texts_find(&answers->keys, key_of(question, key), sizeof(key), &number) || number >= answers->n)
 		return NULL;
-	answer = find_place(answers->items, answers->max, answers->secret, question);
-	return answer->used ? answer : NULL;
-}
-
-/* Keep at least a third of the table free. */
-static bool grow_table(struct d9__answers *answers)
-{
-	size_t max = answers->max ? answers->max * 2 : FIRST_ANSWERS;
-	struct d9__answer *items;
-
-	if (answers->n * 3 < answers->max * 2)
-		return true;
-	if (!d9__budget_take(D9__KEPT_SYMBOLS, (max - answers->max) * sizeof(*items)))
-		return false;
-	items = calloc(max, sizeof(*items));
-	if (!items)
-		return false;
-	if (!answers->max)
-		answers->secret = d9__hash_secret();
-	for (size_t i = 0; i < answers->max; i++)
-		if (answers->items[i].used)
-			*find_place(items, max, answers->secret, &answers->items[i].question) = answers->items[i];
-	free(answers->items);
-	answers->items = items;
-	answers->max = max;
-	return true;
+	return answers->items[number].used ? &answers->items[number] : NULL;
 }
 
 static bool grow_frames(struct d9__answers *answers, size_t n)
@@ -81,21 +45,26 @@ static bool grow_frames(struct d9__answers *answers, size_t n)
 bool d9__answers_add(struct d9__answers *answers, const struct d9__question *question, const struct d9__symbol *frames,
 		     size_t n)
 {
-	struct d9__answer *answer;
+	uint64_t key[3];
+	uint32_t number;
 
-	if (!grow_table(answers) || !grow_frames(answers, n))
+	answers->keys.kind = D9__KEPT_SYMBOLS;
+	answers->keys.each = 2 * sizeof(*answers->items);
+	if (!grow_frames(answers, n) || d9__texts_number(&answers->keys, key_of(question, key), sizeof(key), &number) ||
+	    (answers->keys.full && number == answers->keys.others_number) ||
+	    !d9__array_reach(answers->items, &answers->n, number))
 		return false;
-	answer = find_place(answers->items, answers->max, answers->secret, question);
-	*answer = (struct d9__answer){ .question = *question, .n = (uint32_t)n, .first = answers->n_frames, .used = true };
+	answers->items[number] =
+		(struct d9__answer){ .question = *question, .n = (uint32_t)n, .first = answers->n_frames, .used = true };
 	if (n)
 		memcpy(answers->frames + answers->n_frames, frames, n * sizeof(*frames));
 	answers->n_frames += n;
-	answers->n++;
 	return true;
 }
 
 void d9__answers_release(struct d9__answers *answers)
 {
+	d9__texts_release(&answers->keys);
 	d9__texts_release(&answers->texts);
 	free(answers->items);
 	free(answers->frames);

@@ -21,17 +21,17 @@ struct d9__answer {
 	struct d9__question question;
 	uint32_t n; /* frames; 0: nothing is known */
 	size_t first;
-	bool used;
+	bool used; /* false: the key is no question's, or memory was short */
 };
 
 /* All zero is empty.  Not thread-safe. */
 struct d9__answers {
-	struct d9__answer *items; /* open addressing; a power of two */
-	size_t n, max;
+	struct d9__texts keys; /* of questions: item i answers key i */
+	struct d9__answer *items;
+	size_t n;
 	struct d9__symbol *frames; /* of all */
 	size_t n_frames, max_frames;
 	struct d9__texts texts;
-	uint64_t secret;
 };
 
 /* |text| as it is kept; NULL if it is NULL or empty, or memory is short. */

@@ -215,7 +215,7 @@ static const struct d9__answer **sort_answers(const struct d9__answers *answers,
 	const struct d9__answer **sorted = calloc(answers->n + 1, sizeof(*sorted));
 
 	*n = 0;
-	for (size_t i = 0; sorted && i < answers->max; i++)
+	for (size_t i = 0; sorted && i < answers->n; i++)
 		if (answers->items[i].used && answers->items[i].question.space == space)
 			sorted[(*n)++] = &answers->items[i];
 	if (sorted)
