@@ -45,7 +45,7 @@ static struct d9__accept_queue *queue_of(struct d9__accepts *accepts, const stru
 	return queue;
 }
 
-/* Who held |worker|'s loop at |ns|, or shortly before: how long, and |*callback|. */
+/* Return how long |*callback| held |worker|'s loop at |ns|, or shortly before. */
 static uint64_t held_by(struct d9__worker *worker, uint64_t ns, const struct d9__callback **callback)
 {
 	uint64_t longest_ns = 0;

@@ -16,7 +16,7 @@
 #define START_NS   D9__SECOND_NS
 #define START_PART 3
 
-/* What begins so soon is how it starts. */
+/* A call that begins so soon belongs to the start. */
 #define START_SOON_NS (100 * D9__MS_NS)
 
 static int count_event(struct d9__analysis *a, const struct d9_event *event)
@@ -67,7 +67,7 @@ static void note_time(struct d9__analysis *a, const struct d9_event *event)
 	a->loop_last_ns = ns;
 }
 
-/* What an event says that happened at no time. */
+/* True if an event of |kind| tells of no moment. */
 static bool is_timeless(enum d9_event_kind kind)
 {
 	return kind == D9_EVENT_SYMBOL || kind == D9_EVENT_SEGMENT_METADATA ||

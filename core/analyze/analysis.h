@@ -131,8 +131,8 @@ void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
 
 /*
  * Whether the process still started until |to_ns|: in the first second of its loops, of which three times as much is recorded.
- * What a program does once then (reads its files, asks a bus for its name) disturbs nobody, if nothing of it |waited|, or
- * if that began as soon as its loops did, at |from_ns|.
+ * A program that does something once then (reads its files, asks a bus for its name) disturbs no client, if nothing of it
+ * |waited|, or if that began as soon as its loops did, at |from_ns|.
  */
 bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t from_ns, uint64_t to_ns, bool waited);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each event adds to an analysis: one function per kind. */
+/* An event's part in an analysis: one function per kind. */
 #include "config.h"
 
 #include <errno.h>

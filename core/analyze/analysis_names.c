@@ -62,7 +62,7 @@ static int name_callback(struct d9__callback *callback, const struct d9__namer *
 		       : 0;
 }
 
-/* prepare() or check() of the program's, as far as the loop spent time there. */
+/* Name a prepare() or check() function of the program, as far as the loop spent time there. */
 static int name_outside(struct d9__outside *outside, const struct d9__namer *namer)
 {
 	struct d9__place place = { .text = outside->place, .address = outside->address };

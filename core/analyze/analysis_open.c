@@ -112,7 +112,7 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 
 /*
  * The end of the trace cut |task|'s call.  The recorder reads what a call did with its time when the call has ended, so
- * nobody knows of this one whether the kernel let it run.
+ * the trace does not say of this one whether the kernel let it run.
  */
 static void cut(const struct d9__traced_task *task)
 {

@@ -30,7 +30,7 @@ static int set_asleep(struct d9__analysis *a, struct d9__traced_task *task, stru
 	return 0;
 }
 
-/* What a call of |function| sleeps in, in the words of StuckPollEvent. */
+/* Write the place in which the call of |event| sleeps, in the words of StuckPollEvent. */
 static int spell_place(char *buf, size_t size, const struct d9__blocked_event *event)
 {
 	char function[48];
@@ -148,7 +148,7 @@ static int on_process_state(struct d9__analysis *a, const struct d9_event *event
 	return d9__growth_add(&a->growth, &a->callbacks, event->timestamp_ns, held);
 }
 
-/* Which of the program's functions it was. */
+/* Note which function of the program it was. */
 static int take_place(struct d9__analysis *a, struct d9__outside *outside, const struct d9_event *event)
 {
 	struct d9_text place = d9__known_text(event, D9_SOURCE_TIME_FUNCTION);
@@ -261,7 +261,7 @@ static void vote(struct d9__callback *made, const struct d9__callback *maker)
 
 void d9__analysis_made(struct d9__analysis *a, const struct d9__traced_task *task)
 {
-	/* Events do not say on which thread; with two in callbacks nobody knows. */
+	/* Events do not say on which thread; with two threads in callbacks it is not known. */
 	const struct d9__worker *running = d9__timeline_only_open(&a->timeline);
 	struct d9__traced_task *by = running ? running->piece.task : NULL;
 

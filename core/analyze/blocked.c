@@ -113,7 +113,7 @@ static bool is_inside(const struct d9__callback *callback, const struct d9__stac
 
 /*
  * The program's function that called, perhaps by way of its loop library; else, if the callback's own call was its last
- * and left no frame, or nobody has named the stack, NULL; else, as in a plugin, whoever called the innermost.  |callback|
+ * and left no frame, or the stack has no names, NULL; else, as in a plugin, the caller of the innermost.  |callback|
  * lies in the program, |running| is the one that the stack is of, NULL if none was.
  */
 static const struct d9__frame_name *frame_of(const struct d9__callback *callback, const struct d9__callback *running,

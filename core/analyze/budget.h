@@ -33,7 +33,7 @@ enum d9__kept {
 	D9__KEPT_MARKS, /* of a life */
 	D9__KEPT_PROCESSES,
 	D9__KEPT_SEGMENTS,
-	D9__KEPT_BLOCKS, /* of memory that nobody has freed */
+	D9__KEPT_BLOCKS, /* of memory that is not freed */
 	D9__KEPT_CALLS,	 /* of callbacks, in a chart of time */
 	D9__KEPT_ROWS,	 /* of tables */
 	D9__KEPT_KINDS,

@@ -160,7 +160,10 @@ struct d9__callback {
 	int64_t alive, peak_alive;
 	struct d9__growth_curve *alive_curve; /* from its 100th task on */
 
-	/* Before the ends since the newest call of anything: whoever shuts down ends everything. */
+	/*
+	 * Before the ends since the newest call of anything, because a program that shuts down ends
+	 * everything.
+	 */
 	uint64_t end_epoch, ended_before;
 	int64_t alive_before;
 	uint64_t end_ns; /* of the newest end, which is not in the curve yet */
@@ -248,7 +251,7 @@ void d9__callback_ran_loop(struct d9__callback *callback, uint64_t open_ns, uint
 const struct d9__spell *d9__callback_spell(const struct d9__callback *callback, enum d9__spell_kind kind,
 					   uint64_t worker);
 
-/* The same, made at its first window; NULL: out of memory. */
+/* The spell of |kind| on |worker|, made at its first window; NULL: out of memory. */
 struct d9__spell *d9__callback_new_spell(struct d9__callback *callback, enum d9__spell_kind kind,
 					 uint64_t worker);
 

@@ -83,7 +83,7 @@ int d9__growth_add(struct d9__growth_state *state, const struct d9__callbacks *c
 	return 0;
 }
 
-/* What was held at |ns|, between two points in proportion. */
+/* Return how much of |what| was held at |ns|, between two points in proportion. */
 static double held_at(const struct d9__growth_state *state, enum d9__held what, uint64_t ns)
 {
 	const struct d9__state_point *points = state->points;
@@ -105,7 +105,7 @@ bool d9__growth_is_steady(const struct d9__growth_state *state, enum d9__held wh
 
 	if (state->samples < SAMPLES || state->n_points < 2 || state->last[what] <= state->first[what])
 		return false;
-	/* What a program makes as it begins is no growth. */
+	/* A program that begins makes much: that is no growth. */
 	from_ns = state->points[state->samples > SAMPLES ? 1 : 0].ns;
 	length_ns = state->points[state->n_points - 1].ns - from_ns;
 	before = held_at(state, what, from_ns);

@@ -165,7 +165,7 @@ void d9__heap_free(struct d9__heap *heap, uint64_t ns, uint64_t address, uint64_
 {
 	struct block *block = d9__table_find(&heap->blocks, address);
 
-	/* What the trace does not have was allocated before it begins. */
+	/* A block that the trace does not have was allocated before the trace begins. */
 	if (!block || block->ns != alloc_ns)
 		return;
 	note_time(heap, ns);

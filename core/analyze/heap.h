@@ -50,7 +50,7 @@ struct d9__heap_stack {
 	const struct d9__callback *callback;
 	const struct d9__worker *worker;
 	struct d9__heap_sum allocated, live;
-	struct d9__frame_name *names; /* of the frames, all of which are calls; owned; NULL: nobody has named them */
+	struct d9__frame_name *names; /* of the frames, all of which are calls; owned; NULL: they have no names yet */
 	size_t n;
 	uint64_t addresses[];
 };
@@ -87,7 +87,7 @@ struct d9__heap_site {
 
 /*
  * All sites, in new memory (free() it), most live bytes first, then most allocated; NULL: there are none, or no memory
- * (|*n| is 0 or not).  |program| is the name of the program's file, or NULL.
+ * (|*n| is 0 or not).  |program| is how the program's file is called, or NULL.
  */
 struct d9__heap_site *d9__heap_sites(const struct d9__heap *heap, const char *program, size_t *n);
 

@@ -26,7 +26,7 @@ void d9__helper_behind(struct d9__helper_runs *runs, struct d9__helper_run *run)
 		run->behind_ns += end_ns - since_ns;
 		left_ns = since_ns;
 	}
-	/* What is not kept any more ran before. */
+	/* A run that is not kept any more came before. */
 	if (runs->n > kept && left_ns > from_ns && left_ns < start_ns)
 		run->behind_ns += left_ns - from_ns;
 	runs->items[runs->n % D9__HELPER_RUNS].start_ns = start_ns;

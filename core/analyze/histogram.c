@@ -48,7 +48,7 @@ static unsigned nearest_octave(const struct d9__histogram *h, unsigned octave)
 	return D9__HISTOGRAM_OCTAVES;
 }
 
-/* The bucket of |place|; beyond the budget the nearest there is.  The first octave is paid by whoever has it. */
+/* The bucket of |place|; beyond the budget the nearest there is.  The first octave is paid by the histogram's owner. */
 static uint64_t *bucket_of(struct d9__histogram *h, struct place place)
 {
 	unsigned octave = place.octave, near;

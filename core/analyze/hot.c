@@ -53,7 +53,7 @@ int d9__hot_add(struct d9__callback *callback, const struct d9__stack *stack, bo
 		return -ENOMEM;
 	callback->hot->on += !off_cpu;
 	callback->hot->off += off_cpu;
-	/* Those beyond the budget for stacks have no frames to tell of. */
+	/* Stacks beyond the budget have no frames to tell of. */
 	if (!stack->n)
 		return 0;
 	item = hot_stack_of(callback->hot, stack);
@@ -99,7 +99,7 @@ const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack)
 	return NULL;
 }
 
-/* What libraries do, the program has asked for; and what it does inside a callback of theirs is not their doing. */
+/* The program has asked for the work of a library; and its own work inside a library's callback is not the library's. */
 size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
 {
 	for (size_t i = 0, n = inside(stack); i < n; i++)

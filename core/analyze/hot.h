@@ -31,7 +31,7 @@ struct d9__spot {
 };
 
 /*
- * The functions in which |callback| was found most often, of the program's own file or else of its own module where it
+ * The functions in which |callback| was found most often, in the program's own file or else in its own module where it
  * was there at all, else the innermost; most often first.  At most |max|; how many.  Stacks must have names.
  */
 size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d9__spot *out, size_t max);

@@ -128,7 +128,7 @@ static int compare_texts(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-/* Those of one thread and function stand side by side. */
+/* Places of one thread and function stand side by side. */
 static int compare_places(const void *left, const void *right)
 {
 	const struct d9__hot_function *a = left, *b = right;

@@ -44,7 +44,7 @@ struct d9__idle {
 	double mean_ns;
 	uint64_t dumps;
 	double idle_ns;
-	/* Told of each wait that was dumped, when it is over; NULL: nobody wants to know. */
+	/* Told of each wait that was dumped, when it is over; NULL: it is not told. */
 	void (*on_wait)(void *context, uint64_t task, const struct d9__idle_stack *stack, uint64_t ns, double weight_ns);
 	void *context;
 };

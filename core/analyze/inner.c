@@ -26,7 +26,7 @@ struct entries {
 	uint64_t ns; /* of all stacks, whatever they tell */
 };
 
-/* What an interpreter's functions are called says nothing of the program that it runs. */
+/* The names of an interpreter's functions say nothing of the program that it runs. */
 static bool is_interpreter(const char *module)
 {
 	static const char *const names[] = { "python", "pypy", "lua", "ruby", "perl", "node", "gjs", "guile", "mono", "php" };
@@ -107,7 +107,7 @@ static int find_inner(const struct d9__analysis *a, struct d9__callback *callbac
 	return -ENOMEM;
 }
 
-/* What the recorder names by its role, "bufferevent read", is a loop library's. */
+/* A callback that the recorder names by its role, "bufferevent read", is a loop library's. */
 static bool lies_in_library(const struct d9__callback *callback)
 {
 	return callback->internal || memmem(callback->location, strcspn(callback->location, "+ "), ".so", strlen(".so"));

@@ -476,7 +476,7 @@ static struct json_object *taken_by_others(const struct d9__kept_dump *dump, int
 	return taken;
 }
 
-/* What was written since the window began, and be it by who recovered it. */
+/* List the segments that were written since the window began, also by a recovery. */
 static int list_what_is_there(struct d9__kept_dump *dump, int dir_fd)
 {
 	struct json_object *taken = taken_by_others(dump, dir_fd), *list = json_object_new_array();
@@ -510,7 +510,7 @@ static int close_abandoned(struct d9__kept_dump *dump, char **why)
 	char *dir = slash ? strndup(dump->path, (size_t)(slash + 1 - dump->path)) : strdup(".");
 	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, err = 0;
 
-	/* The recorder held the lock, and nobody does any more: it will not write the manifest again. */
+	/* The recorder held the lock, and no process does any more: it will not write the manifest again. */
 	if (fd >= 0 && !d9__folder_is_held(fd)) {
 		err = list_what_is_there(dump, fd);
 		json_object_object_add(dump->json, "state", json_object_new_string("failed"));

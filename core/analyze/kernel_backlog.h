@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a loop's work would not have waited, had the kernel never run something else.
+ * Kernel backlog: the part of a loop's work that would not have waited, had the kernel never run
+ * something else.
  *
- * While the kernel keeps a loop's thread from running, what others send piles up, and the loop's next
- * look for events finds in one heap what would have come one after the other.  With the time that the
- * kernel took up to that look the loop could have done as much of the work: that much is excused.
- * What a call that is going on loses to the kernel excuses nothing of its own round, which was ready
- * before.
+ * While the kernel keeps a loop's thread from running, what others send piles up, and the loop's
+ * next look for events finds in one heap what would have come one after the other.  With the time
+ * that the kernel took up to that look the loop could have done as much of the work: that much is
+ * excused.  Time that a call which is going on loses to the kernel excuses nothing of its own
+ * round, because that was ready before.
  */
 
 #pragma once

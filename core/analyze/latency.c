@@ -87,7 +87,7 @@ void d9__latency_wake(struct d9__latency *latency, struct d9__traced_task *task,
 		return;
 	if (reason == D9__WAKE_TIMER)
 		note_due(task, ns);
-	/* A timer's next deadline can pass before its overdue call: both calls need theirs. */
+	/* A timer's next deadline can pass before its overdue call: both calls need their own. */
 	if (reason == D9__WAKE_TIMER && task->woken && task->reason == D9__WAKE_TIMER) {
 		task->woken_before = true;
 		task->wake_before_ns = task->wake_ns;
@@ -204,7 +204,7 @@ bool d9__delay_is_unfair(const struct d9__delay *delay)
 	       4 * between->one_ns >= 3 * between->busy_ns && is_enough(delay, between->one_ns);
 }
 
-/* What is not remembered is taken to have been like what is. */
+/* The part of the delay that is not remembered is taken to have been like the rest. */
 static uint64_t extend(const struct d9__delay *delay, uint64_t ns)
 {
 	uint64_t covered_ns = delay->between.covered_ns;

@@ -37,8 +37,8 @@ struct d9__delay {
 	const struct d9__callback *callback;
 	uint8_t reason;
 	uint64_t shared_ns; /* of it, as far as known, the worker was off the CPU in calls too short to tell which */
-	bool looked; /* of a timer: its loop waited for events in the second half: nobody kept it busy */
-	bool before_loop; /* ready before its worker entered a loop: nobody was late */
+	bool looked; /* of a timer: its loop waited for events in the second half: nothing kept it busy */
+	bool before_loop; /* ready before its worker entered a loop: no call was late */
 	struct d9__between between; /* what ran meanwhile on the worker that ran it in the end */
 };
 
@@ -59,7 +59,7 @@ struct d9__latency {
 	size_t n_worst;
 
 	/*
-	 * The same by own_ns and without timers, whose lateness is told below: a clock tick or two is
+	 * Delays by own_ns and without timers, whose lateness is told below because a clock tick or two is
 	 * normal there.
 	 */
 	uint64_t woken, woken_over_5ms, woken_over_10ms, woken_over_50ms;

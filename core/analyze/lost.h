@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that sleep on although another thread has made a callback of theirs ready. */
+/* Loops that sleep on although another thread has made one of their callbacks ready. */
 
 #pragma once
 

@@ -40,7 +40,8 @@ static struct d9__metadata_entry *entry_at(struct d9__metadata *metadata, uint32
 		return &metadata->items[number];
 	if (!d9__array_grow(metadata->items, metadata->n))
 		return NULL;
-	metadata->items[metadata->n++] = (struct d9__metadata_entry){ metadata->keys.items[number], NULL };
+	metadata->items[metadata->n++] =
+		(struct d9__metadata_entry){ metadata->keys.items[number], NULL };
 	return &metadata->items[number];
 }
 

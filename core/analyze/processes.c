@@ -15,7 +15,7 @@
 #include "base/array.h"
 #include "base/utf8.h"
 
-/* The metadata stand at the beginning of a segment; behind that many events nobody looks. */
+/* The metadata stand at the beginning of a segment: behind so many events they are not looked for. */
 #define EVENTS_BEFORE_METADATA 64
 
 #define UNKNOWN D9__NO_SEGMENT
@@ -30,7 +30,7 @@ bool d9__path_is_pipe(const char *path)
 	return !strcmp(path, "-") || (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
-/* What comes through a pipe has no neighbours. */
+/* A trace that comes through a pipe has no neighbours. */
 static char *folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -55,7 +55,7 @@ static void set_ahead(struct d9__replay_run *run, uint64_t at_ns, uint64_t ahead
 /* A call that is left out, of |ns| up to |end_ns|. */
 static void leave_out(struct d9__replay_run *run, uint64_t end_ns, uint64_t ns)
 {
-	/* What runs inside itself would count twice. */
+	/* A call that runs inside itself would count twice. */
 	if (run->ahead_ns + ns > end_ns)
 		ns = end_ns - run->ahead_ns;
 	if (run->in_calls && end_ns - newest(run)->at_ns < ns + STEP_NS) {

@@ -96,7 +96,7 @@ int d9__replay_start(struct d9__worker *worker, uint64_t from_ns, uint64_t ns,
 /* |worker| slept until |ns|. */
 void d9__replay_slept(struct d9__worker *worker, uint64_t ns);
 
-/* What waits, in ns, would have been: of all calls of the process. */
+/* The waits, in ns, as they were and as they would have been: of all calls of the process. */
 struct d9__gain_of {
 	uint64_t before_ns;
 	uint64_t after_ns,

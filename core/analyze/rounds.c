@@ -26,7 +26,7 @@
 /* The kernel gives the CPU to another thread for longer. */
 #define BRIEF_NS D9__MS_NS
 
-/* Longer gaps are nobody's window: recording was off, or the worker's thread ended. */
+/* Longer gaps are no window, because recording was off or the worker's thread ended. */
 #define WINDOW_MAX_NS (20 * D9__WINDOW_NS)
 
 static bool is_over(const struct d9__rounds *rounds, uint64_t ns)
@@ -147,7 +147,7 @@ static int note(const struct d9__share *share, enum d9__spell_kind kind, uint64_
 	struct d9__spell *spell = d9__callback_new_spell(share->top.callback, kind, worker->number);
 	const struct d9__rounds *rounds = &worker->rounds;
 
-	/* What other threads send may be a new task each time: all of them make the storm. */
+	/* Other threads may send a new task each time: all of them make the storm. */
 	uint64_t calls = kind == D9__SPELL_STORM ? share->calls : share->top.calls;
 
 	if (!spell)
@@ -159,7 +159,7 @@ static int note(const struct d9__share *share, enum d9__spell_kind kind, uint64_
 	spell->calls += calls;
 	spell->busy_ns += kind == D9__SPELL_STORM ? rounds->busy_ns : share->top.ns;
 	spell->unparks += rounds->unparks;
-	/* Those that are called about as often as it. */
+	/* Count tasks that are called about as often as it. */
 	if (share->top.calls * share->tasks <= 2 * share->calls && share->tasks > spell->tasks)
 		spell->tasks = share->tasks;
 	if (calls < spell->most_calls)
@@ -307,7 +307,7 @@ int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 	if (callback->internal)
 		return 0;
 	rounds->busy_ns += ns;
-	/* What the loop calls in each round is never why it woke. */
+	/* A callback that the loop calls in each round is never why it woke. */
 	if (callback->each_round)
 		return 0;
 	rounds->calls++;

@@ -33,7 +33,8 @@ static inline bool d9__frame_is_ours(const struct d9__frame_name *frame)
 /* Whether |module| ("libevent-2.1.so.7+0x1234") names a loop library. */
 static inline bool d9__module_is_loop(const char *module, size_t len)
 {
-	static const char *const prefixes[] = { "libevent", "libev.so", "libev-", "libglib-", "libgio-" };
+	static const char *const prefixes[] = { "libevent", "libev.so", "libev-", "libglib-",
+						"libgio-" };
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (len >= strlen(prefixes[i]) && !memcmp(module, prefixes[i], strlen(prefixes[i])))
@@ -57,7 +58,7 @@ struct d9__stack {
 	size_t number;    /* in the order of their first samples */
 	const char *leaf; /* name of the innermost frame, or NULL */
 	uint64_t ns;	  /* of the first sample */
-	struct d9__frame_name *names; /* of the frames; owned; NULL: nobody has named them */
+	struct d9__frame_name *names; /* of the frames; owned; NULL: they have no names yet */
 	size_t n;
 	uint64_t addresses[];
 };

@@ -75,7 +75,7 @@ static uint64_t mean_of(const struct d9__shape_point *point)
 	return point->calls ? point->ns / point->calls : 0;
 }
 
-/* A first call shorter than this one is nobody's cold start; so many must have followed the first few. */
+/* A first call shorter than this one is no cold start; so many must have followed the first few. */
 #define COLD_NS    (5 * D9__MS_NS)
 #define COLD_LATER 20
 
@@ -178,7 +178,7 @@ int d9__pauses_add(struct d9__pauses *pauses, const struct d9__stall *stall, uin
 	return 0;
 }
 
-/* What |list| holds of the pauses: all that |worker| had, of |callback| (NULL: all), that stand out if asked. */
+/* A choice of pauses: all that |worker| had, of |callback| (NULL: all), that stand out if asked. */
 struct choice {
 	uint64_t worker;
 	const struct d9__callback *callback;

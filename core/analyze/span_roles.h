@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Span roles: spans that one event tells, whose annotations say which field is the start, length and name of a span. */
+/*
+ * Span roles: spans that one event tells, whose annotations say which field is the start, length
+ * and name of a span.
+ */
 
 #pragma once
 

@@ -54,7 +54,8 @@ void d9__spans_release(struct d9__spans *spans)
 
 static int add_type(struct d9__spans *spans, const char *key)
 {
-	struct d9__span_type *type = d9__array_grow(spans->items, spans->n) ? calloc(1, sizeof(*type)) : NULL;
+	struct d9__span_type *type =
+		d9__array_grow(spans->items, spans->n) ? calloc(1, sizeof(*type)) : NULL;
 
 	if (!type)
 		return -ENOMEM;
@@ -173,17 +174,17 @@ int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 }
 
 int d9__span_open(struct d9__spans *spans, struct d9__callbacks *callbacks,
-		  struct d9__worker *nobody, const struct d9__span_event *event)
+		  struct d9__worker *none, const struct d9__span_event *event)
 {
 	struct span *span;
 	bool left_out;
 
 	if (d9__table_find(&spans->open, event->id) || is_adapter_span(event))
 		return 0;
-	span = new_span(spans, callbacks, nobody, event, &left_out);
+	span = new_span(spans, callbacks, none, event, &left_out);
 	if (!span)
 		return left_out ? 0 : -ENOMEM;
-	span->worker = nobody;
+	span->worker = none;
 	span->told = true;
 	return 0;
 }
@@ -260,7 +261,7 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 	struct span *span = d9__table_find(&spans->open, id);
 	uint64_t stay_ns;
 
-	/* Of one that was told nobody knows since when a thread was inside. */
+	/* Of a span that was told it is not known since when a thread was inside. */
 	if (span && span->told && !span->entered)
 		span->exit_ns = ns;
 	if (!span || !span->entered)
@@ -335,7 +336,7 @@ static int finish(struct d9__spans *spans, struct span *span)
 	return err;
 }
 
-/* Spans that nobody was ever inside are known by their close alone. */
+/* Add a span that no thread was ever inside: it is known by its close alone. */
 static int close_unentered(struct d9__spans *spans, const struct d9__span_end *end)
 {
 	struct d9__span_type *type;

@@ -70,10 +70,10 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns);
 
 /*
  * It was created at |event->ns|, before what is known of it, and is open: nothing if it is known.
- * |nobody|: the worker of nobody.
+ * |none|: the worker that stands for no worker.
  */
 int d9__span_open(struct d9__spans *spans, struct d9__callbacks *callbacks,
-		  struct d9__worker *nobody, const struct d9__span_event *event);
+		  struct d9__worker *none, const struct d9__span_event *event);
 int d9__span_close(struct d9__spans *spans, const struct d9__span_end *end);
 
 /* A span that was entered at |start_ns| and left and closed at |end->ns|.  0 or -ENOMEM. */

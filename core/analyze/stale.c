@@ -7,8 +7,9 @@
 #include "analyze/stale.h"
 
 /*
- * What callbacks ran themselves since the loop had looked at the clock counts, and not what the
- * kernel took meanwhile: so much, and so large a part of what was asked for, or very much.
+ * The time that callbacks ran themselves since the loop had looked at the clock counts, and not the
+ * time that the kernel took meanwhile: so much, and so large a part of what was asked for, or very
+ * much.
  */
 #define EARLY_NS   (3 * D9__MS_NS)
 #define EARLY_PART 4

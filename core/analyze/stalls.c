@@ -84,7 +84,7 @@ enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
 {
 	uint64_t fifth = stall->total_ns / 5, own_ns;
 
-	/* What the kernel took is neither. */
+	/* Time that the kernel took is neither. */
 	if (stall->blocked_ns + stall->run_queue_ns) {
 		own_ns = untaken_ns(stall);
 		if (5 * stall->blocked_ns <= 2 * own_ns)

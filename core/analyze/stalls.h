@@ -27,7 +27,7 @@ struct d9__stall {
 	const struct d9__callback *callback;
 	const struct d9__callback *culprit; /* the user's function inside the library's, if known */
 	uint64_t culprit_ns;
-	const char *span; /* the longest of the program's own spans inside, or NULL; borrowed */
+	const char *span; /* the longest span of the program inside, or NULL; borrowed */
 	uint64_t span_ns;
 	uint64_t task;
 	uint64_t worker;
@@ -45,7 +45,7 @@ struct d9__stall {
 
 	/* Of it, off the CPU: asleep, and ready without one; both 0 if that was not recorded. */
 	uint64_t blocked_ns, run_queue_ns;
-	uint64_t unread_ns; /* of a call that the end of the trace cut: nobody knows what it did in that time */
+	uint64_t unread_ns; /* of a call that the end of the trace cut: the trace does not say what it did in that time */
 	struct d9__account time; /* of total_ns */
 
 	/* The callbacks that waited; worst first. */
@@ -63,7 +63,7 @@ bool d9__stall_is_blocked(const struct d9__stall *stall);
  */
 uint64_t d9__stall_own_ns(const struct d9__stall *stall);
 
-/* The same of |ns| that lie in |stall|. */
+/* The part of |ns|, which lie in |stall|, that its culprit took itself. */
 uint64_t d9__stall_left_ns(const struct d9__stall *stall, uint64_t ns);
 
 /* With one reference, or NULL: out of memory. */

@@ -83,7 +83,7 @@ void d9__table_remove(struct d9__table *table, uint64_t key)
 	if (!entry || !entry->value)
 		return;
 	table->n--;
-	/* Close the gap, so that searches that passed over this entry still find theirs. */
+	/* Close the gap, because searches that passed over this entry have to go on. */
 	hole = i = (size_t)(entry - table->entries);
 	for (;;) {
 		size_t home;
@@ -171,7 +171,8 @@ static int append_text(struct d9__texts *texts, uint32_t *slot, const char *text
 {
 	char *copy = malloc(len + 1);
 
-	if (!copy || !d9__array_grow(texts->items, texts->n) || !d9__array_grow(texts->lens, texts->n)) {
+	if (!copy || !d9__array_grow(texts->items, texts->n) ||
+	    !d9__array_grow(texts->lens, texts->n)) {
 		free(copy);
 		return -ENOMEM;
 	}

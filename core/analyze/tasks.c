@@ -35,7 +35,7 @@ void d9__tasks_release(struct d9__tasks *tasks)
 	tasks->others = NULL;
 }
 
-/* What stands for the tasks beyond the budget never ends, and is never forgotten. */
+/* The task that stands for all beyond the budget.  It never ends, and is never forgotten. */
 static struct d9__traced_task *others(struct d9__tasks *tasks)
 {
 	if (!tasks->others)
@@ -75,7 +75,7 @@ static void count_change(struct d9__tasks *tasks, uint64_t ns, int change)
 	d9__growth_curve_set(&tasks->curve, ns, tasks->change);
 }
 
-/* What ended is put into the curve once something ran after it. */
+/* Put the end of a task into the curve once something ran after it. */
 static void note_end(const struct d9__tasks *tasks, struct d9__callback *callback, uint64_t ns)
 {
 	if (callback->end_epoch != tasks->epoch + 1) {
@@ -199,7 +199,7 @@ struct d9__traced_task *d9__task_bury(struct d9__tasks *tasks, struct d9__traced
 	task->buried = true;
 	if (!old)
 		return NULL;
-	/* What ran once more comes back when its worker goes on. */
+	/* A task that runs once more comes back when its worker goes on. */
 	old->buried = false;
 	return old->pieces ? NULL : old;
 }

@@ -32,10 +32,10 @@ struct d9__call {
 	unsigned users_open; /* when its latest piece ended: they ran a loop */
 	struct d9__callback *user; /* the outermost of these */
 	struct d9__callback *looper; /* the function that ran the loops */
-	const char *span; /* the longest of the program's own spans */
+	const char *span; /* the longest span of the program */
 	uint64_t span_ns;
 
-	/* What its thread's own figures say, and where it was found asleep; NULL: it was not. */
+	/* The thread's own figures, and where it was found asleep; NULL: it was not. */
 	bool figures;
 	uint64_t faults, user_ns, system_ns;
 	const char *asleep;

@@ -84,7 +84,7 @@ static void count_samples(struct d9__parts *parts, const struct d9__account *acc
 	if (period_ns == 0 || parts->unknown_ns == 0)
 		return;
 	if (elapsed_ns < D9__SAMPLES_FEW * period_ns) {
-		/* What readings tell is worth more than a word about samples. */
+		/* Readings are worth more than a word about samples. */
 		parts->few_samples = 20 * parts->unknown_ns > elapsed_ns;
 		return;
 	}
@@ -320,7 +320,9 @@ struct reading {
 	uint64_t left_ns;		       /* of the call, without what was told */
 };
 
-/* What |stay| has of the call for certain: of each part, what the rest of the call cannot have had.
+/*
+ * Add the part of the call that |stay| has for certain, because the rest of the call cannot have
+ * had it.
  */
 static void add_certain(const struct reading *reading, const struct d9__time_stay *stay)
 {

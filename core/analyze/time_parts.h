@@ -19,9 +19,9 @@
  * 4. Stack samples count where at least D9__SAMPLES_FEW of them are expected, and only within what
  *    1 to 3 leave unknown.
  *
- * Readings may contradict each other.  Then the kernel is believed before the program, so that
- * nobody is accused of what was taken from him: ready time counts first, blocked time next, and CPU
- * time has the rest; no part is ever larger than what is left of the elapsed time.
+ * Readings may contradict each other.  Then the kernel is believed before the program, so that no
+ * function is accused of time that was taken from it: ready time counts first, blocked time next,
+ * and CPU time has the rest; no part is ever larger than what is left of the elapsed time.
  */
 
 #pragma once
@@ -150,7 +150,10 @@ void d9__period_begin(struct d9__period *period);
 void d9__period_inside(struct d9__period *period, struct d9__account *account, uint64_t ns,
 		       uint64_t told_ns);
 
-/* The same outside of calls; or a short call with nothing inside, and nothing told. */
+/*
+ * Outside of calls |account| took |ns|; or it is a short call with nothing inside, and nothing
+ * told.
+ */
 void d9__period_short(struct d9__period *period, struct d9__account *account, uint64_t ns);
 
 /* A call has ended. */

@@ -9,7 +9,7 @@
 #include "analyze/timeline.h"
 #include "base/array.h"
 
-/* What became ready so long before or after its worker woke did so with that. */
+/* A task that became ready so long before or after its worker woke did so with that. */
 #define ROUND_SLACK_NS D9__MS_NS
 
 /* A wait of this length was a sleep: to look at descriptors takes less. */
@@ -263,9 +263,9 @@ static uint64_t grown_ns(const struct d9__worker *worker, uint64_t cpu_ns)
 /* Nothing is known of how long the worker was awake. */
 static void forget_period(struct d9__worker *worker)
 {
-	struct d9__account nobody = { .on_cpu_ns = 0 };
+	struct d9__account none = { .on_cpu_ns = 0 };
 
-	d9__period_end(&worker->period, &nobody, 0, UINT64_MAX);
+	d9__period_end(&worker->period, &none, 0, UINT64_MAX);
 }
 
 /* Where the time of a wait that is over went: |wait_ns| is UINT64_MAX if it was not measured. */
@@ -291,7 +291,7 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 	uint64_t wall_ns = awake_ns(worker, ns - worker->unpark.ns, used_ns);
 	double ratio = 1;
 
-	/* The rest it slept, in a wait of the program's own around its loop. */
+	/* It slept for the rest, in a wait that the program itself has around its loop. */
 	worker->parked_ns += ns - worker->unpark.ns - wall_ns;
 	worker->waiting_ns += ns - worker->unpark.ns - wall_ns;
 	d9__period_end(&worker->period, &worker->time, wall_ns, grown_ns(worker, cpu_ns));
@@ -380,7 +380,7 @@ static void add_wait(struct d9__worker *worker, uint64_t ns, uint64_t wait_ns)
 }
 
 /*
- * What runs in a wait is no callback: a signal handler, or what a program that drives GLib does between query and
+ * Code that runs in a wait is no callback: a signal handler, or a program that drives GLib itself, between query and
  * check.  Looking at descriptors takes less than this.
  */
 #define BUSY_WAIT_NS (2 * D9__MS_NS)

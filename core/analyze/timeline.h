@@ -45,7 +45,7 @@ struct d9__piece {
  */
 #define D9__LONG_ROUND_NS (250 * D9__MS_NS)
 
-/* Pieces and long calls of a worker that are remembered, to tell what somebody waited for. */
+/* Pieces and long calls of a worker that are remembered, to tell what a task waited for. */
 #define D9__WORKER_RECENT 256
 #define D9__WORKER_STALLS 8
 
@@ -53,11 +53,12 @@ struct d9__piece {
 #define D9__SHORT_CALL_NS (5 * D9__MS_NS)
 
 /*
- * What ran on |worker| between two moments, as far as it is remembered.  While a callback was ready
- * without a CPU it did not run: that is the kernel's doing, and none of the sums holds it.
+ * The calls that ran on |worker| between two moments, as far as they are remembered.  While a
+ * callback was ready without a CPU it did not run: that is the kernel's doing, and none of the sums
+ * holds it.
  */
 struct d9__between {
-	bool known; /* somebody looked */
+	bool known; /* it was looked for */
 	uint64_t taken_ns; /* that the kernel took */
 	uint64_t calls, busy_ns;
 	uint64_t natural_ns; /* of busy_ns, what the kernel did not heap up: natural.h */

@@ -34,10 +34,12 @@
 	d9__array_reserve_sized(&(items), (capacity), (n), (more), sizeof(*(items)))
 
 /*
- * Make items[index] exist in |items|, which has *|n| elements and was grown by this or d9__array_grow() alone: elements that
- * are new are zero.  False: out of memory, and all is as it was.
+ * Make items[index] exist in |items|, which has *|n| elements and was grown by this or
+ * d9__array_grow() alone: elements that are new are zero.  False: out of memory, and all is as it
+ * was.
  */
-#define d9__array_reach(items, n, index) d9__array_reach_sized(&(items), (n), (index), sizeof(*(items)))
+#define d9__array_reach(items, n, index) \
+	d9__array_reach_sized(&(items), (n), (index), sizeof(*(items)))
 
 /* |items| points to the pointer to the first element. */
 bool d9__array_grow_sized(void *items, size_t n, size_t size);

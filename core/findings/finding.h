@@ -42,26 +42,38 @@ struct d9__evidence {
 #define D9__EFFECTS_MAX  8
 
 /*
- * One cause, one finding: what follows from it is kept under it.  A check that finds a consequence (a
- * late timer, waits, a backlog) names the callback whose doing it is, d9__finding_set_effect(); when all
- * checks have run, those whose callback has a finding of its own become effects of that one.
+ * One cause, one finding: what follows from it is kept under it.  A check that finds a consequence
+ * (a late timer, waits, a backlog) names the callback whose doing it is, d9__finding_set_effect();
+ * when all checks have run, those whose callback has a finding of its own become effects of that
+ * one.
  */
 struct d9__finding {
 	const char *check; /* stable id, "long-callback" */
 	unsigned rank;	   /* of the check: causes before consequences */
-	unsigned place;	   /* among findings of one severity: that of its check, or of one that tells of the same time */
+	/*
+	 * among findings of one severity: that of its check, or of one that tells of the same time
+	 */
+	unsigned place;
 	enum d9__about about;
 	enum d9__severity severity;
 	uint64_t impact;     /* larger first, among findings of one place and severity */
 	char *message;       /* one sentence */
 	char *name;          /* the function, span or loop it is about, or NULL */
-	char *figure;	     /* "182 ms": the first in |brief| that has a unit, which the card shows; or NULL */
-	char *brief;         /* |message| in a verb phrase without the name, at most 55 characters, or NULL */
-	char *hot;	     /* "83 % in render_row (svc.c:88)": where its callback was found on the CPU; or NULL */
-	char *time;	     /* "62 % on CPU, 38 % blocked in fsync": its callback's longest calls; or NULL */
+	/* "182 ms": the first in |brief| that has a unit, which the card shows; or NULL */
+	char *figure;
+	/* |message| in a verb phrase without the name, at most 55 characters, or NULL */
+	char *brief;
+	/* "83 % in render_row (svc.c:88)": where its callback was found on the CPU; or NULL */
+	char *hot;
+	/* "62 % on CPU, 38 % blocked in fsync": its callback's longest calls; or NULL */
+	char *time;
 	bool has_gain;	     /* what would be without its callback is known, */
 	struct d9__gain gain; /* and is this */
-	char *blocked; /* "fsync(7) at db_commit (svc.c:53), 20 times, 500 ms in all": what its callback blocks in; or NULL */
+	/*
+	 * "fsync(7) at db_commit (svc.c:53), 20 times, 500 ms in all": what its callback blocks in;
+	 * or NULL
+	 */
+	char *blocked;
 	const char *advice;  /* what to do */
 	bool machine;        /* about the machine, not about the program */
 	const struct d9__callback *callback; /* that it is about, or NULL */
@@ -70,7 +82,9 @@ struct d9__finding {
 	struct d9__evidence evidence[D9__EVIDENCE_MAX];
 	size_t n_evidence;
 
-	/* Of a consequence: how it reads under its cause ("29 waits over 5 ms"), and who caused it. */
+	/*
+	 * Of a consequence: how it reads under its cause ("29 waits over 5 ms"), and who caused it.
+	 */
 	char *effect;
 	const struct d9__callback *culprit;
 	struct d9__finding *effects[D9__EFFECTS_MAX]; /* owned, and not among the findings */
@@ -132,11 +146,13 @@ void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding 
 			      const struct d9__callback *callback);
 
 /* Set |finding|'s brief.  |finding| may be NULL, here and below. */
-void d9__finding_set_brief(struct d9__findings *findings, struct d9__finding *finding, const char *format, ...)
+void d9__finding_set_brief(struct d9__findings *findings, struct d9__finding *finding,
+			   const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* |finding| is about the machine, and not about the program: its brief says what is with it. */
-void d9__finding_set_machine(struct d9__findings *findings, struct d9__finding *finding, const char *format, ...)
+void d9__finding_set_machine(struct d9__findings *findings, struct d9__finding *finding,
+			     const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* |finding| is a consequence of what |culprit| did (NULL: unknown), and reads so under it. */
@@ -145,8 +161,8 @@ void d9__finding_set_effect(struct d9__findings *findings, struct d9__finding *f
 	__attribute__((format(printf, 4, 5)));
 
 /*
- * |n| in |ns| as so many a second, in two digits: exact ones would be taken for the number of calls, which tables
- * have.
+ * |n| in |ns| as so many a second, in two digits: exact ones would be taken for the number of
+ * calls, which tables have.
  */
 uint64_t d9__finding_rate(uint64_t n, uint64_t ns);
 
@@ -158,10 +174,14 @@ void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding 
 			      const struct d9__evidence *evidence, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* |finding| tells of the long calls of |callback|: no other accuses it for them, and what follows is its effect. */
+/*
+ * |finding| tells of the long calls of |callback|: no other accuses it for them, and what follows
+ * is its effect.
+ */
 void d9__finding_explain(struct d9__findings *findings, struct d9__finding *finding,
 			 const struct d9__callback *callback);
-bool d9__finding_is_explained(const struct d9__findings *findings, const struct d9__callback *callback);
+bool d9__finding_is_explained(const struct d9__findings *findings,
+			      const struct d9__callback *callback);
 
 /* Whether an earlier |check| found something. */
 bool d9__finding_told(const struct d9__findings *findings, const char *check);

@@ -77,7 +77,10 @@ static bool is_cause(const struct d9__finding *finding)
 	return finding->callback && (!finding->effect || finding->culprit == finding->callback);
 }
 
-/* What is nobody's doing is the machine's, if that is known to have been busy. */
+/*
+ * The finding about the machine, if that is known to have been busy: faults without a culprit stand
+ * under it.
+ */
 static struct d9__finding *machine_of(const struct d9__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++)
@@ -88,7 +91,7 @@ static struct d9__finding *machine_of(const struct d9__findings *findings)
 
 /*
  * Whether |effect| may stand under |cause|: what is only worth a note does not explain what is worth a warning, and
- * a loop that is woken for little keeps nobody waiting.
+ * a loop that is woken for little lets no task wait.
  */
 static bool explains(const struct d9__finding *cause, const struct d9__finding *effect)
 {
@@ -234,7 +237,7 @@ static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 		findings->err = -ENOMEM;
 }
 
-/* What would be without it, unless it is only what happened to its callback. */
+/* Add what would be without it, unless it only tells what happened to its callback. */
 static void add_gain(struct d9__findings *findings, struct d9__finding *finding)
 {
 	char text[160];

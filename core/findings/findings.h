@@ -104,8 +104,8 @@ void d9__check_wake_delay(struct d9__findings *findings);
 /* findings_blocked.c */
 
 /*
- * Who held the lock that |site| waited for longest: "on_flush of worker 2 in flush_index (index.c:40)"; "": nobody
- * knows.
+ * Write the holder of the lock that |site| waited for longest: "on_flush of worker 2 in flush_index (index.c:40)"; "": the
+ * trace does not tell.
  */
 void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_site *site, char *buf, size_t size);
 

@@ -46,7 +46,7 @@ static bool is_idle(const struct d9__analysis *a, const struct d9__worker *worke
 	       !has_job_of_its_own(a, worker, busiest);
 }
 
-/* What takes most of |worker|'s time, as far as that is told: of all its callbacks the one with the largest sum. */
+/* The callback that takes most of |worker|'s time, as far as that is told: the one with the largest sum of all. */
 static const struct d9__callback *most_on(const struct d9__analysis *a, const struct d9__worker *worker)
 {
 	const struct d9__callback *most = NULL;

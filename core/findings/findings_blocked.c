@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What findings say of calls that blocked: which, from where, and who held the lock. */
+/* Calls that blocked, in findings: which, from where, and who held the lock. */
 #include "config.h"
 
 #include <stdio.h>

@@ -16,7 +16,7 @@
 
 /*
  * A descriptor may be a peer's that asks one thing after the other: a warning only if hardly more is done than to
- * read what somebody wrote to wake the loop, and of few, since clients are many.
+ * read what another thread wrote to wake the loop, and of few, because clients are many.
  */
 #define DESCRIPTOR_RATE 500
 #define DESCRIPTOR_NS	(3 * D9__US_NS)
@@ -79,7 +79,10 @@ static void describe_cause(const struct d9__findings *findings, const struct d9_
 	}
 }
 
-/* What of a loop's wakes is told for itself: by one timer, other threads, nothing at all. */
+/*
+ * True if a finding of its own tells of |worker|'s wakes: by one timer, other threads, nothing at
+ * all.
+ */
 static bool is_told(const struct d9__findings *findings, const struct d9__worker *worker)
 {
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;

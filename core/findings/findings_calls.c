@@ -24,7 +24,7 @@
 #define RARE_CALLS       200
 #define PREEMPTED_MAX_NS (20 * D9__MS_NS)
 
-/* What calls take at most that count as a program's start. */
+/* Calls that count as a program's start take so long at most. */
 #define START_NS (500 * D9__MS_NS)
 
 /* A page that comes from the disk is waited for so long at most. */
@@ -215,8 +215,8 @@ static enum d9__severity long_severity(uint64_t ns, uint64_t calls, bool waited)
 }
 
 /*
- * Whether all calls of |callback| over |limit| came while the program started, and none was a pause that somebody
- * notices then: that is information.
+ * Whether all calls of |callback| over |limit| came while the program started, and none was a pause
+ * that a client notices then: that is information.
  */
 static bool is_start(const struct d9__findings *findings, const struct d9__callback *callback, uint64_t limit)
 {
@@ -368,7 +368,7 @@ static bool slept_for_pages(const struct d9__stall *stall)
 	return stall->blocked_ns <= stall->time.major_faults * FAULT_NS;
 }
 
-/* What to do where the function is not known that sleeps. */
+/* The advice where the function is not known that sleeps. */
 static const char *sleep_advice(bool pages)
 {
 	if (pages)
@@ -452,7 +452,10 @@ void d9__check_blocked_callback(struct d9__findings *findings)
 			blocked_callback(findings, callbacks->items[i]);
 }
 
-/* What a call of |callback| takes: the median, or the mean of what the kernel left if that is less. */
+/*
+ * The usual length of a call of |callback|: the median, or the mean of what the kernel left if that
+ * is less.
+ */
 static uint64_t usual_ns(const struct d9__callback *callback)
 {
 	uint64_t p50 = d9__histogram_quantile(&callback->durations, 0.5), own_ns;
@@ -543,7 +546,7 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 	char behind[160], taken[160], rhythm[128], caller[160];
 	bool preempted, waited, starts;
 
-	/* What the kernel took from it is the machine's. */
+	/* Time that the kernel took from it is the machine's. */
 	if (callback->stalls[0].ns <= limit || all_blocked(callback, limit))
 		return;
 	calls = d9__histogram_above(&callback->own, limit);

@@ -17,7 +17,10 @@
 
 /* ---- sources ---- */
 
-/* What can be sampled, and which key tells that it was asked for by name: else it is tried wherever it can be had. */
+/*
+ * Sources of samples, and the key which tells that one was asked for by name: else it is tried
+ * wherever it can be had.
+ */
 static const struct {
 	const char *key, *what, *asked, *unless;
 } sampled[] = {
@@ -244,7 +247,7 @@ static void check_evicted(struct d9__findings *findings)
 	}
 }
 
-/* Tell of dumps that made room for younger ones: nobody needs to look for them. */
+/* Tell of dumps that made room for younger ones, because else a reader looks for them. */
 static void check_evicted_dumps(struct d9__findings *findings)
 {
 	const char *ids = d9__metadata_value(&findings->analysis->metadata, "dumps.evicted");
@@ -382,7 +385,7 @@ static void check_unwritten(struct d9__findings *findings)
 				ends == 1 ? "" : "es");
 }
 
-/* What the recorder had no room for, or could not follow, as its metadata counts it. */
+/* Things that the recorder had no room for, or could not follow, as its metadata counts them. */
 static const struct {
 	const char *key, *what, *consequence; /* |what| behind their number */
 } shortages[] = {
@@ -426,7 +429,9 @@ static void check_end(struct d9__findings *findings)
 	d9__finding_set_brief(findings, finding, "recording ended %s", when);
 }
 
-/* Triggers that the recorder could not read: what they were to keep is kept by nobody. */
+/*
+ * Tell of triggers that the recorder could not read, because nothing keeps what they were to keep.
+ */
 static void check_triggers(struct d9__findings *findings)
 {
 	const struct d9__metadata *metadata = &findings->analysis->metadata;

@@ -33,7 +33,7 @@ static struct d9__units part(const struct d9__heap_site *site)
 	return out;
 }
 
-/* What makes live allocations of more than there are; "" for nothing. */
+/* Return why allocations may count as live that are not; "": no reason is known. */
 static const char *doubt(const struct d9__analysis *a)
 {
 	return a->losses.dropped_frees || a->heap.evicted || a->losses.events

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls do inside, by the thread's own figures: where they sleep, what they compute. */
+/* The inside of calls, by the thread's own figures: where they sleep, what they compute. */
 #include "config.h"
 
 #include <stdio.h>
@@ -21,8 +21,8 @@
 #define NEEDS_NOBODY WAITS_FOR_DISK SLEEPS
 
 /*
- * What to do instead, by the name in front of the parenthesis, which programs call the system call by, or of the
- * kernel's function.  Of several lines the first is taken whose loop library is the trace's.
+ * Advice by the name in front of the parenthesis, by which programs call the system call, or by that of the kernel's
+ * function.  Of several lines the first is taken whose loop library is the trace's.
  */
 static const struct {
 	const char *names; /* between spaces */

@@ -52,7 +52,7 @@ static void add_spell(struct d9__findings *findings, struct d9__finding *finding
 
 /* ---- spin ---- */
 
-/* What is ready again and again: "descriptor 7", "its timer", ... */
+/* Write the source that is ready again and again: "descriptor 7", "its timer", ... */
 static void describe_source(const struct d9__spell *spell, char *buf, size_t size)
 {
 	if (spell->fd >= 0)
@@ -241,7 +241,7 @@ void d9__check_wake_storm(struct d9__findings *findings)
 
 /*
  * GLib's own threads, whose loops no program has a hand in: each GTask sets a timer in "gmain" anew, which
- * wakes it to wait for longer.  By the name alone it may be one of the program's.
+ * wakes it to wait for longer.  By the name alone it may be a thread that the program made.
  */
 bool d9__worker_is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker)
 {
@@ -289,7 +289,7 @@ void d9__check_empty_wakes(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
 
-	/* What the hooks do not see may well have run. */
+	/* Callbacks that the hooks do not see may well have run. */
 	if (d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL)
 		return;
 	for (size_t i = 0; i < a->timeline.n; i++)

@@ -22,7 +22,7 @@
 /* Of the CPUs that it may use, in percent: then its own threads compete with each other. */
 #define OWN_PERCENT 75
 
-/* What showed that there were too few CPUs, of all workers. */
+/* Signs that there were too few CPUs, of all workers. */
 struct shortage {
 	uint64_t waits, measured; /* wake-ups that waited over 1 ms for a CPU, of all that were measured */
 	uint64_t wait_ns, max_ns, max_at_ns, max_worker;
@@ -138,7 +138,7 @@ static bool is_limit(const struct d9__analysis *a)
 	       2 * growth(a, D9__MACHINE_THROTTLED_NS) >= a->machine.ready_ns;
 }
 
-/* Whose doing it is. */
+/* The advice, by who took the CPU. */
 static const char *advice_of(const struct d9__analysis *a, const struct shortage *s)
 {
 	if (is_limit(a))
@@ -212,7 +212,7 @@ static void add_shortage(struct d9__findings *findings, struct d9__finding *find
 								      : "it was others that had the rest");
 }
 
-/* Who had the CPU, as far as that is known. */
+/* Name those that had the CPU, as far as that is known. */
 static void add_takers(struct d9__findings *findings, struct d9__finding *finding, const struct shortage *s)
 {
 	struct d9__ready ready = ready_of(findings->analysis, s);

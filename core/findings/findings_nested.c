@@ -13,7 +13,7 @@
 /* Shorter ones are not worth telling. */
 #define NESTED_NS (10 * D9__MS_NS)
 
-/* What is open for longer counts whenever it comes. */
+/* A call that is open for longer counts whenever it comes. */
 #define START_NS (500 * D9__MS_NS)
 
 /* An inner loop that calls no more has little to do. */
@@ -33,7 +33,7 @@ static const struct d9__stall *longest_nested(const struct d9__callback *callbac
 	return found;
 }
 
-/* Whether the only such call came while the program started, and was no pause that somebody notices then. */
+/* Whether the only such call came while the program started, and was no pause that a client notices then. */
 static bool is_start(const struct d9__analysis *a, const struct d9__callback *callback, const struct d9__stall *stall)
 {
 	return stall && callback->nested.calls == 1 && callback->nested.longest_ns <= START_NS &&
@@ -155,7 +155,7 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 	d9__finding_set_brief(findings, finding, "%s", what);
 	if (stall)
 		add_longest(findings, finding, callback, stall);
-	/* What it took itself may still be too long. */
+	/* Its own time may still be too long. */
 	if (polled || own_ns < D9__LONG_ALWAYS_NS)
 		d9__finding_explain(findings, finding, callback);
 }

@@ -190,7 +190,7 @@ void d9__check_loop_overhead(struct d9__findings *findings)
 					    "long-round", "many-wakes" };
 	const struct d9__analysis *a = findings->analysis;
 
-	/* What the hooks do not see may be in there, and loops that go round for nothing are told as that. */
+	/* Callbacks that the hooks do not see may be in there, and loops that go round for nothing are told as that. */
 	if (length_of(a) < LENGTH_NS || a->losses.events ||
 	    d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL)
 		return;

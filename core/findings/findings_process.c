@@ -117,7 +117,7 @@ void d9__check_queue_depth(struct d9__findings *findings)
 				 d9__units_count(queue->samples).text, d9__gauge_mean(queue));
 }
 
-/* What is in the trace before it ran: whether its end would be, too. */
+/* True if the trace tells of the end of a task that never ran, as it tells of its beginning. */
 static bool armed_ends_are_seen(const struct d9__findings *findings)
 {
 	return d9__metadata_says(&findings->analysis->metadata, "armed_end", "full");

@@ -31,7 +31,7 @@ static enum d9__severity cold_severity(const struct d9__analysis *a, const struc
 	bool starts = callback->n_stalls &&
 		      d9__analysis_is_start(a, first->stall->start_ns, first->stall->start_ns + first->ns, false);
 
-	return cold->slowest_ns > (starts ? 20 * D9__MS_NS : 10 * D9__MS_NS) ? D9__WARNING : D9__INFO;
+	return cold->slowest_ns > (starts ? 20 : 10) * D9__MS_NS ? D9__WARNING : D9__INFO;
 }
 
 static void cold_start(struct d9__findings *findings, const struct d9__callback *callback,
@@ -98,7 +98,8 @@ static void growing_calls(struct d9__findings *findings, const struct d9__callba
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(
-		findings, growth->to_ns > 5 * D9__MS_NS ? severity_of(growth->to_ns + 10 * D9__MS_NS) : D9__INFO,
+		findings,
+		growth->to_ns > 5 * D9__MS_NS ? severity_of(growth->to_ns + 10 * D9__MS_NS) : D9__INFO,
 		growth->to_ns,
 		"Keep short what it goes through from end to end, look up instead of searching, grow buffers by "
 		"doubling: something gets longer with each call, as a list or table that is only added to, a "

@@ -22,7 +22,7 @@
 /* A wait while nothing ran on the worker is the kernel's up to here, if it took the CPU as often. */
 #define PREEMPTED_WAIT_NS D9__SECOND_NS
 
-/* "200", "1,204" of a round, "more than 256" where nobody counted. */
+/* "200", "1,204" of a round, "more than 256" where they were not counted. */
 static struct d9__units calls_text(const struct d9__between *between)
 {
 	struct d9__units text = d9__units_count(between->round_calls ? between->round_calls : between->calls), more;
@@ -71,7 +71,10 @@ static void add_delay(struct d9__findings *findings, struct d9__finding *finding
 				 between[0] ? ": " : "", between);
 }
 
-/* What |delay| is judged by, without what calls lost to the machine that are too short to tell it. */
+/*
+ * The length by which |delay| is judged, without what calls lost to the machine that are too short
+ * to tell it.
+ */
 static uint64_t own_rank_ns(const struct d9__analysis *a, const struct d9__delay *delay)
 {
 	uint64_t preempted_ns = d9__delay_preempted_ns(a, delay);
@@ -104,7 +107,8 @@ static const struct d9__delay *worst_backlog(const struct d9__analysis *a, bool 
 	*starts = worst && is_start(a, worst);
 	for (size_t i = 0; i < latency->n_backlogs && *starts; i++)
 		*starts = is_start(a, &latency->backlogs[i]);
-	if (*starts && own_rank_ns(a, &latency->latest_backlog) >= 10 * D9__MS_NS && !is_start(a, &latency->latest_backlog)) {
+	if (*starts && own_rank_ns(a, &latency->latest_backlog) >= 10 * D9__MS_NS &&
+	    !is_start(a, &latency->latest_backlog)) {
 		*starts = false;
 		worst = &latency->latest_backlog;
 	}
@@ -127,7 +131,8 @@ void d9__check_backlog(struct d9__findings *findings)
 	name = d9__finding_name(worst->callback);
 	most = d9__finding_name(worst->between.most);
 	finding = d9__finding_add(
-		findings, starts ? D9__INFO : own_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING, own_ns,
+		findings, starts ? D9__INFO : own_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING,
+		own_ns,
 		"Handle fewer per round (limits on accepts and reads), use priorities, make the frequent one "
 		"cheaper, or spread the work over more loops: no single call is to blame, there are too many in a "
 		"round.",
@@ -165,8 +170,8 @@ static bool all_told(const struct d9__findings *findings)
 	if (d9__finding_told(findings, "backlog"))
 		told += latency->behind_backlog;
 	/*
-	 * Its loop slept on, and nobody woke it.  And if the kernel interrupts calls, it does what is
-	 * between them as well.
+	 * Its loop slept on, and no thread woke it.  And if the kernel interrupts calls, it does
+	 * what is between them as well.
 	 */
 	if (latency->kernel_known || d9__finding_told(findings, "lost-wake"))
 		told += latency->behind_nothing;
@@ -206,7 +211,8 @@ void d9__check_unfair(struct d9__findings *findings)
 		snprintf(descriptor, sizeof(descriptor), " for descriptor %lld",
 			 (long long)task->fd);
 	finding = d9__finding_add(
-		findings, worst->rank_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING, worst->rank_ns,
+		findings, worst->rank_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING,
+		worst->rank_ns,
 		"Do a limited amount of work for it and go back to the loop: one task has the loop to itself "
 		"while others are ready. No event_active() of itself, no higher priority for "
 		"what is always ready; let others have their turn.",
@@ -281,7 +287,10 @@ static const struct d9__delay *latest_own(const struct d9__analysis *a)
 	return worst;
 }
 
-/* Who is to blame: what ran meanwhile, if that took half of |ns|, or the worst of long calls; else NULL. */
+/*
+ * The callback to blame: the one that ran meanwhile, if it took half of |ns|, or the worst of long
+ * calls; else NULL.
+ */
 static const struct d9__callback *blamed(const struct d9__between *between, uint64_t ns)
 {
 	if (2 * between->longest_ns >= ns || 2 * between->long_ns >= ns)
@@ -321,7 +330,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 	if (latency->lateness.max <= TIMER_LATE_NS)
 		return;
 	name = d9__finding_name(worst->callback);
-	/* What the kernel took has no other cause. */
+	/* Time that the kernel took has no other cause. */
 	own = 2 * worst->own_ns >= worst->ns || worst->own_ns > TIMER_LATE_NS;
 	if (untold || own)
 		culprit = blamed(&worst->between, untold ? worst->between.busy_ns : worst->own_ns);

@@ -97,7 +97,10 @@ static int append(struct d9__folder *folder, char *path)
 	return 0;
 }
 
-/* The same segment in a worse form stands beside a better one: "x.bin.gz" is being written. */
+/*
+ * True if |a| and |b| are forms of one segment: while "x.bin.gz" is written it stands beside
+ * "x.bin".
+ */
 static bool same_segment(const char *a, const char *b)
 {
 	int rank_a, rank_b;
@@ -155,9 +158,10 @@ struct search {
 };
 
 /*
- * Whether |name| in |dir|, at |level|, is listed as the file (S_IFREG) or folder (S_IFDIR) that it is, else 0.  Below the
- * first folders only segments' names are, because a tree may hold anything; and links to folders are followed at the top
- * alone, because a tree with links need not end.  Of what is wanted by its name, whoever opens it finds that it is no file.
+ * Whether |name| in |dir|, at |level|, is listed as the file (S_IFREG) or folder (S_IFDIR) that it
+ * is, else 0.  Below the first folders only segments' names are, because a tree may hold anything;
+ * and links to folders are followed at the top alone, because a tree with links need not end.  The
+ * caller that opens a wanted name finds out whether it is a file.
  */
 static mode_t type_at(const struct search *search, DIR *dir, const char *name, unsigned level)
 {

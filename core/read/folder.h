@@ -23,7 +23,7 @@ struct d9__folder {
 int d9__folder_list(struct d9__folder *folder, const char *path);
 
 /*
- * The same of whatever is no folder and has a name that is |wanted|: also links, and what cannot be read.  NULL: as
+ * List everything that is no folder and has a name that is |wanted|: also links, and what cannot be read.  NULL: as
  * d9__folder_list().
  */
 int d9__folder_list_named(struct d9__folder *folder, const char *path, bool (*wanted)(const char *name));
@@ -37,7 +37,7 @@ int d9__folder_compare(const char *a, const char *b);
 bool d9__folder_is_segment_name(const char *path);
 
 /*
- * Whether somebody holds the lock of the directory |dir_fd|, which is a process's: its recorder does, for as long as it lives.
+ * Whether a process holds the lock of the directory |dir_fd|, which is a process's: its recorder does, for as long as it lives.
  * 1, 0, or -errno; -ENOENT: it has no lock, as copies have none.
  */
 int d9__folder_is_held(int dir_fd);

@@ -27,7 +27,7 @@ struct d9__input {
 
 /*
  * 0, -ENOMEM, or an error of open(2) or fstat(2); -EISDIR for a directory.  A segment that was sealed
- * since somebody saw its name is opened under its new one.  After an error only |path| is set, or nothing
+ * since the caller saw its name is opened under its new one.  After an error only |path| is set, or nothing
  * if there is no memory; to be released in any case.
  */
 int d9__input_open(struct d9__input *input, const char *path);

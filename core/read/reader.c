@@ -184,7 +184,7 @@ int d9_reader_next(struct d9_reader *reader, const struct d9_event **event)
 {
 	int got = 0;
 
-	/* What failed once is half done: it stays failed. */
+	/* A step that failed once is half done: it stays failed. */
 	if (reader->err)
 		return reader->err;
 	if (!reader->begun && !reader->file_order)

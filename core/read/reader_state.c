@@ -39,7 +39,8 @@ void d9__reader_unpacked(struct d9_reader *reader, uint64_t bytes)
 {
 	/* The last byte stays: 0 would be no limit. */
 	if (reader->unpacked_left)
-		reader->unpacked_left = bytes < reader->unpacked_left ? reader->unpacked_left - bytes : 1;
+		reader->unpacked_left =
+			bytes < reader->unpacked_left ? reader->unpacked_left - bytes : 1;
 }
 
 uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input *input)

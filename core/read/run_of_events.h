@@ -47,7 +47,10 @@ struct d9__run_of_events {
 
 void d9__run_of_events_init(struct d9__run_of_events *batch, struct d9__definitions *schemas);
 
-/* What |ref| takes while it is open, about; |in_memory|: its bytes are there already. */
+/*
+ * Return about how many bytes |ref| takes while it is open; |in_memory|: its own bytes are there
+ * already.
+ */
 uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool untimed);
 
 /* Begin with |ref|.  |untimed|: only events without a time or with time 0, in file order. */

@@ -187,7 +187,7 @@ static int read_until(struct d9__segment_reader *reader, uint64_t want)
 
 		if (err)
 			return err;
-		/* What is read is decoded next: no more than caches hold, however much there is room for. */
+		/* Read no more than caches hold, however much there is room for, because these bytes are decoded next. */
 		len = reader->capacity - reader->end;
 		n = reader->source.read(reader->source.context, reader->buffer + reader->end,
 					len < D9__WINDOW_BYTES ? len : D9__WINDOW_BYTES);

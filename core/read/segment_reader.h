@@ -46,7 +46,7 @@ void d9__segment_reader_init(struct d9__segment_reader *reader, struct d9__defin
 /* Begin with another stream; memory is kept. */
 void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__byte_source source);
 
-/* The same with [bytes, bytes + len), which stay where they are. */
+/* Begin with [bytes, bytes + len), which stay where they are. */
 void d9__segment_reader_start_at(struct d9__segment_reader *reader, const uint8_t *bytes, size_t len);
 
 /* After start: keep all that is read, unless it is more than |max_bytes| or memory is short. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What spans inherit.  A span is known from its enter on; its values are those of its latest enter or
+ * The fields that spans inherit.  A span is known from its enter on; its values are those of its latest enter or
  * exit.  It is forgotten when it was closed and no child of it is known any more.
  */
 #include "config.h"
@@ -97,7 +97,7 @@ static void free_span(void *span)
 	free(span);
 }
 
-/* One use less; what nobody uses goes, and then perhaps its parent. */
+/* Drop one use of |span|; without a use it goes, and then perhaps its parent. */
 static void drop(struct d9_span_fields *fields, struct span *span)
 {
 	while (span && --span->uses == 0) {

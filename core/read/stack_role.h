@@ -15,7 +15,7 @@ static inline bool d9__address_is_kernel(uint64_t address)
 
 /*
  * Whether the thread was at |addresses[i]| itself; the innermost comes first.  It was at the first one, and at the first
- * of the program's behind the kernel's: there an interrupt came, or a system call returns to it.
+ * behind the kernel's, in the program: there an interrupt came, or a system call returns to it.
  */
 static inline bool d9__address_is_executing(const uint64_t *addresses, size_t i)
 {

@@ -37,7 +37,7 @@ struct d9__store {
 	void *engine;
 };
 
-/* What reading |frames| one by one takes, if they are small: the most that may be unpacked at a time. */
+/* Return how many bytes reading |frames| one by one takes, if they are small: the most that may be unpacked at a time. */
 uint64_t d9__store_bytes_of_frames(const struct d9__packed_frame *frames, size_t n);
 
 /* Whether every frame is small enough to be unpacked alone. */
@@ -49,7 +49,7 @@ bool d9__store_frames_are_small(const struct d9__packed_frame *frames, size_t n)
  */
 int d9__store_open(struct d9__store *store, struct d9__input *input, enum d9__container_kind kind);
 
-/* What is in memory from |offset| on, at most |*len| bytes, which is set; or NULL. */
+/* The bytes in memory from |offset| on, at most |*len|, which is set; or NULL. */
 const uint8_t *d9__store_bytes(const struct d9__store *store, uint64_t offset, uint64_t *len);
 
 /* At most |len| bytes at |offset|; 0 at the end, -errno. */

@@ -12,7 +12,7 @@
  *   compressed      what fits KEEP_BYTES, over all segments, is unpacked once and kept; its
  *                   batches have no window
  *
- * What overlaps is what the trace claims: no more than the memory limit and OPEN_BYTES.
+ * The trace claims how much overlaps: no more than the memory limit and OPEN_BYTES is kept of it.
  *
  * Larger compressed segments are unpacked again, zstd frame by frame if the frames are small as
  * the recorder writes them, else into an unlinked temporary file for as long as their batches
@@ -177,7 +177,7 @@ static void put_batch(struct d9_reader *reader, struct d9__run_of_events *batch)
 
 	reader->open_bytes -= batch->bytes_charged;
 	leave_store(reader, segment);
-	/* What is large is not kept for the next one, which may be small and stay open for long. */
+	/* Do not keep a large one for the next batch, which may be small and stay open for long. */
 	if (batch->bytes_charged > REUSED_BYTES) {
 		free_batch(batch);
 		return;

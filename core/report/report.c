@@ -25,7 +25,7 @@ static int sort_callbacks(struct d9__report *report)
 	report->callbacks = calloc(callbacks->n + 1, sizeof(*report->callbacks));
 	if (!report->callbacks)
 		return -ENOMEM;
-	/* What helper threads alone ran is no callback of a loop, nor is a function that a loop stood still in. */
+	/* A function that helper threads alone ran is no callback of a loop, nor is one that a loop stood still in. */
 	for (size_t i = 0; i < callbacks->n; i++) {
 		struct d9__callback *callback = callbacks->items[i];
 

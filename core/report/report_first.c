@@ -36,7 +36,7 @@
 #define NAME_PART 3
 #define NAME_MIN  18
 
-/* What a finding may say here, in the order in which room is given. */
+/* The parts of a finding here, in the order in which room is given. */
 enum part {
 	PART_LINE,
 	PART_TIME,
@@ -105,7 +105,7 @@ static char *brief_of(const struct d9__finding *finding)
 }
 
 /*
- * What fits of |text| in |columns|: whole sentences if they fill half of it, else up to the end of a clause,
+ * Return the part of |text| that fits in |columns|: whole sentences if they fill half of it, else up to the end of a clause,
  * else of a word.  NULL: out of memory.
  */
 static char *shorten_prose(const char *text, size_t columns)
@@ -516,7 +516,7 @@ static void put_details(struct first *first)
 	}
 }
 
-/* What stands below the findings. */
+/* Print the part below the findings. */
 static void put_end(struct first *first)
 {
 	put_rest(first);

@@ -20,7 +20,7 @@ static void put_row(struct d9__grid *grid, const struct d9__idle *idle, const st
 
 	snprintf(share, sizeof(share), "%.0f %%", 100 * stack->idle_ns / idle->idle_ns);
 	d9__idle_describe(stack, text, sizeof(text));
-	/* Who called is worth more than who called that. */
+	/* The caller is worth more than the caller's caller. */
 	caller = strstr(text, " < ");
 	next = caller ? strstr(caller + 1, " < ") : NULL;
 	d9__grid_cell(grid, d9__units_ns((uint64_t)stack->idle_ns).text, 0);

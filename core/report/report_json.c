@@ -372,7 +372,7 @@ static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_close(json, '}');
 }
 
-/* What findings and their effects both tell; the object stays open. */
+/* Write the keys that findings and their effects both have; the object stays open. */
 static void begin_finding(struct d9__json *json, const struct d9__analysis *a, const struct d9__finding *finding)
 {
 	d9__json_open(json, NULL, '{');

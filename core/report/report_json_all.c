@@ -37,7 +37,7 @@ static void put_losses(struct all *all)
 	d9__json_u64(all->json, "dropped_frees", sum.dropped_frees);
 }
 
-/* What all processes say alike. */
+/* Write the metadata that all processes have alike. */
 static void put_common_metadata(struct all *all)
 {
 	const struct d9__metadata *first = &all->reports[0].analysis->metadata;

@@ -4,7 +4,8 @@
 #include "report/report_json_values.h"
 #include "text/units.h"
 
-void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t ns)
+void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
+		   uint64_t ns)
 {
 	struct d9__units wall = d9__units_wall(d9__analysis_wall_ns(a, ns));
 
@@ -32,7 +33,8 @@ void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h)
 	d9__json_u64(json, "max_ns", h->max);
 }
 
-void d9__json_callback_name(struct d9__json *json, const char *key, const struct d9__callback *callback)
+void d9__json_callback_name(struct d9__json *json, const char *key,
+			    const struct d9__callback *callback)
 {
 	const char *name;
 	size_t len;
@@ -52,7 +54,8 @@ const char *d9__coverage_name(enum d9__coverage coverage)
 	return names[coverage];
 }
 
-void d9__json_coverage(struct d9__json *json, const char *key, const struct d9__analysis *a, const char *capability)
+void d9__json_coverage(struct d9__json *json, const char *key, const struct d9__analysis *a,
+		       const char *capability)
 {
 	d9__json_string(json, key,
 			d9__coverage_name(d9__metadata_coverage(&a->metadata, capability)));

@@ -117,7 +117,8 @@ static void process_row(const struct d9__report_all *all, struct d9__grid *grid,
 	d9__grid_cell(grid, a->processes->items[a->process].folder, 0);
 }
 
-void d9__report_processes(const struct d9__report_all *all, const struct d9__ranked_process *ranked, size_t rows)
+void d9__report_processes(const struct d9__report_all *all, const struct d9__ranked_process *ranked,
+			  size_t rows)
 {
 	struct d9__grid grid = { .n_columns = 0 };
 

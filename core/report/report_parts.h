@@ -37,7 +37,8 @@ struct d9__ranked_process {
 struct d9__ranked_process *d9__report_rank(const struct d9__report_all *all);
 
 /* Print the table of the first |rows| of |ranked|. */
-void d9__report_processes(const struct d9__report_all *all, const struct d9__ranked_process *ranked, size_t rows);
+void d9__report_processes(const struct d9__report_all *all, const struct d9__ranked_process *ranked,
+			  size_t rows);
 
 /* The table of callbacks of one process, at most |rows| of them. */
 void d9__report_callbacks(const struct d9__report *report, const struct d9__report_style *style,
@@ -70,7 +71,8 @@ void d9__section_samples(struct d9__section *c);
 /* ---- JSON ---- */
 
 /* Where the time went while tasks were registered: "tasks" of a callback, and "time" of all. */
-void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__callback *callback);
+void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a,
+			 const struct d9__callback *callback);
 void d9__json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a);
 
 /* Whole keys: "ready", and "gain" of a finding. */

@@ -412,7 +412,9 @@ static void put_process(struct d9__section *c)
 	put_usage(c);
 }
 
-/* Bit i is section i.  The first two are printed by whoever knows all processes. */
+/*
+ * Bit i is section i.  The first two are printed where all processes are known, in report_text.c.
+ */
 static const struct {
 	const char *name;
 	bool of_loops; /* nothing to say without one */

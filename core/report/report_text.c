@@ -96,7 +96,7 @@ static char *label_of(const struct d9__report_all *all, const struct d9__analysi
 	return label;
 }
 
-/* What follows from |finding|, and has no finding of its own therefore. */
+/* Print the effects of |finding|, which have no finding of their own because it is their cause. */
 static void put_effects(struct d9__report_all *all, const struct d9__analysis *a, const struct d9__finding *finding)
 {
 	for (size_t i = 0; i < finding->n_effects; i++) {
@@ -336,7 +336,7 @@ static void put_full(struct d9__report_all *all)
 	put_footer(all);
 }
 
-/* What was asked for by name. */
+/* Print the sections that were asked for by name. */
 static void put_sections(struct d9__report_all *all)
 {
 	unsigned sections = all->style->sections;

@@ -31,7 +31,8 @@ const struct d9__answer *d9__answers_find(const struct d9__answers *answers, con
 	uint64_t key[3];
 	uint32_t number;
 
-	if (!d9__texts_find(&answers->keys, key_of(question, key), sizeof(key), &number) || number >= answers->n)
+	if (!d9__texts_find(&answers->keys, key_of(question, key), sizeof(key), &number) ||
+	    number >= answers->n)
 		return NULL;
 	return answers->items[number].used ? &answers->items[number] : NULL;
 }
@@ -50,12 +51,14 @@ bool d9__answers_add(struct d9__answers *answers, const struct d9__question *que
 
 	answers->keys.kind = D9__KEPT_SYMBOLS;
 	answers->keys.each = 2 * sizeof(*answers->items);
-	if (!grow_frames(answers, n) || d9__texts_number(&answers->keys, key_of(question, key), sizeof(key), &number) ||
+	if (!grow_frames(answers, n) ||
+	    d9__texts_number(&answers->keys, key_of(question, key), sizeof(key), &number) ||
 	    (answers->keys.full && number == answers->keys.others_number) ||
 	    !d9__array_reach(answers->items, &answers->n, number))
 		return false;
-	answers->items[number] =
-		(struct d9__answer){ .question = *question, .n = (uint32_t)n, .first = answers->n_frames, .used = true };
+	answers->items[number] = (struct d9__answer){
+		.question = *question, .n = (uint32_t)n, .first = answers->n_frames, .used = true
+	};
 	if (n)
 		memcpy(answers->frames + answers->n_frames, frames, n * sizeof(*frames));
 	answers->n_frames += n;

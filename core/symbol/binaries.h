@@ -17,7 +17,7 @@
 
 /* The result of the search for a binary's files. */
 enum d9__binary_fate {
-	D9__BINARY_UNOPENED, /* nobody asked yet */
+	D9__BINARY_UNOPENED, /* not asked for yet */
 	D9__BINARY_FOUND,    /* or its debug file was */
 	D9__BINARY_REFUSED,  /* the file there has another build-id */
 	D9__BINARY_MISSING,  /* not there, or not to be read */

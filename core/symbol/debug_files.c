@@ -184,7 +184,7 @@ static void *unpack(const Elf_Data *data, size_t *len)
 		free(out);
 		return NULL;
 	}
-	/* What lies behind |out_pos| was never touched, and takes no memory. */
+	/* The bytes behind |out_pos| were never touched, and take no memory. */
 	*len = out_pos;
 	return out;
 }

@@ -98,7 +98,7 @@ static bool add_ranges(struct ranges *ranges, Dwarf_Die *die, unsigned depth)
 	ptrdiff_t next = 0;
 
 	while ((next = dwarf_ranges(die, next, &base, &start, &end)) > 0) {
-		/* What the linker threw away begins at 0. */
+		/* A range that the linker threw away begins at 0. */
 		if (!start || start >= end)
 			continue;
 		if (!d9__array_grow(ranges->items, ranges->n) || !d9__budget_take(D9__KEPT_SYMBOLS, RANGE_BYTES))

@@ -22,7 +22,7 @@ int d9__elf_file_descriptor(const char *path, struct stat *st);
  */
 int d9__elf_file_open(const char *path, struct d9__elf_file **out);
 
-/* The same with |len| bytes in memory, of malloc(3); they belong to the file, and after an error are freed. */
+/* Open |len| bytes in memory, of malloc(3); they belong to the file, and after an error are freed. */
 int d9__elf_file_from_memory(void *bytes, size_t len, struct d9__elf_file **out);
 
 /* Whether both are the same file, by whatever names. */

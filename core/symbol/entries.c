@@ -55,8 +55,8 @@ static bool has_symbols(const struct module *module)
 }
 
 /*
- * The compiler makes parts of functions and names them after these: "parse.constprop.0", and "parse.cold", which nobody
- * calls by a pointer.  Symbols may have a version: "parse@@LIB_1".
+ * The compiler makes parts of functions and names them after these: "parse.constprop.0", and "parse.cold", which no
+ * program calls by a pointer.  Symbols may have a version: "parse@@LIB_1".
  */
 static bool is_called(const char *name, const char *glob)
 {

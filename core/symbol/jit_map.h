@@ -30,8 +30,8 @@ struct d9__jit_map {
 int d9__jit_map_read(struct d9__jit_map *map, const char *path);
 
 /*
- * The same from |len| bytes, of malloc(3), of which there is one more for an end; |text| is the map's, also after an
- * error.  Lines that are none are passed over.  0 or -ENOMEM.
+ * Read the map from |text|, |len| bytes of malloc(3), of which there is one more for an end; |text| is the map's, also
+ * after an error.  Lines that are none are passed over.  0 or -ENOMEM.
  */
 int d9__jit_map_parse(struct d9__jit_map *map, char *text, size_t len);
 

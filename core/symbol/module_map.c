@@ -19,7 +19,8 @@ static int add_stay(struct d9__module_map *map, const struct d9__stay *stay, uin
 		d9__budget_leave_out(D9__KEPT_MODULES, 1);
 		return 0;
 	}
-	if (!d9__array_grow(map->stays, map->n) || !d9__array_reach(map->latest, &map->n_latest, number))
+	if (!d9__array_grow(map->stays, map->n) ||
+	    !d9__array_reach(map->latest, &map->n_latest, number))
 		return -ENOMEM;
 	map->latest[number] = (uint32_t)map->n;
 	map->stays[map->n++] = *stay;

@@ -105,7 +105,7 @@ static int add_row(struct d9__row_batch *batch, uint64_t address, uint64_t depth
 	return 0;
 }
 
-/* What viewers know by its beginning: "[kernel] 0x...", "[symbolize-failed] 0x..."; else "MODULE+0x...". */
+/* Add a row that viewers know by its beginning: "[kernel] 0x...", "[symbolize-failed] 0x..."; else "MODULE+0x...". */
 static int add_place(struct d9__row_batch *batch, uint64_t address, const struct d9__symbol *place)
 {
 	struct d9__symbol row = *place;

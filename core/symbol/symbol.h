@@ -20,5 +20,5 @@ struct d9__symbol {
 enum d9__address_role {
 	D9__EXECUTING, /* the instruction at it was running: the innermost address of a sample */
 	D9__RETURN,    /* the instruction behind a call, and the call is meant: all other addresses of a stack */
-	D9__ENTRY,     /* the beginning of a function that somebody was given as a pointer: its declaration is meant */
+	D9__ENTRY,     /* the beginning of a function whose pointer was passed: its declaration is meant */
 };

@@ -184,8 +184,8 @@ static int put_answer(struct writing *writing, uint64_t address, unsigned role, 
 {
 	uint8_t *p = writing->answers + (size_t)writing->n_answers++ * ANSWER_LEN;
 	uint32_t function, path;
-	bool room = d9__array_reserve(writing->frames, &writing->frames_bytes, (size_t)writing->n_frames * FRAME_LEN,
-				      n * FRAME_LEN);
+	size_t len = (size_t)writing->n_frames * FRAME_LEN;
+	bool room = d9__array_reserve(writing->frames, &writing->frames_bytes, len, n * FRAME_LEN);
 	int err = room ? 0 : -ENOMEM;
 
 	p = d9__wire_put_u32(d9__wire_put_u64(p, address), writing->n_frames);
@@ -395,7 +395,8 @@ static void take_file(struct kept_files *files, int dir, const char *name)
 		return;
 	if (!d9__array_grow(files->items, files->n))
 		return;
-	files->items[files->n] = (struct kept_file){ .bytes = (uint64_t)st.st_size, .written = st.st_mtim };
+	files->items[files->n] =
+		(struct kept_file){ .bytes = (uint64_t)st.st_size, .written = st.st_mtim };
 	snprintf(files->items[files->n++].name, NAME_MAX_LEN, "%.*s", NAME_MAX_LEN - 1, name);
 	files->bytes += (uint64_t)st.st_size;
 }

@@ -31,18 +31,18 @@ struct d9__symbol_cache {
 };
 
 /*
- * Read the file of |build_id| in |dir|, which is nobody else's to write to.  |stamp| stands for what the binary's files
+ * Read the file of |build_id| in |dir|, which no other user may write to.  |stamp| stands for what the binary's files
  * are now; of others the answers are not read.  0: there are no such files, and any answers will do.  What cannot be
  * read, or is no such file, is as if it were not there.
  */
 void d9__symbol_cache_load(struct d9__symbol_cache *cache, int dir, const char *build_id, uint64_t stamp);
 
-/* The same from |len| bytes of malloc(3), which are the cache's; false, and empty, if they are no such file. */
+/* Read the cache from |len| bytes of malloc(3), which are the cache's; false, and empty, if they are no such file. */
 bool d9__symbol_cache_take(struct d9__symbol_cache *cache, uint8_t *bytes, size_t len);
 
 /*
  * The frames that |address| had in the role |role|, the innermost first, with texts inside the cache; |*n| may be 0.
- * false: nobody asked.
+ * false: the cache has no answer.
  */
 bool d9__symbol_cache_find(const struct d9__symbol_cache *cache, uint64_t address, enum d9__address_role role,
 			   struct d9__dwarf_frame frames[D9__SYMBOL_DEPTH_MAX], size_t *n);

@@ -21,7 +21,7 @@
 
 #define PID_DIGITS_MAX 10
 
-/* What is known of a binary from earlier runs. */
+/* The answers of earlier runs for one binary. */
 struct kept {
 	struct d9__symbol_cache cache;
 	bool loaded;
@@ -39,7 +39,7 @@ struct d9__symbolizer {
 	struct d9__jit_map jit;
 	bool jit_sought;
 	struct d9__answers answers;
-	/* What the latest answer lies in, if it is not kept. */
+	/* The latest answer, if it is not kept. */
 	struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX];
 	char place[D9__TEXT_MAX + 32];
 };
@@ -184,7 +184,7 @@ static struct d9__symbol keep_frame(struct d9__symbolizer *symbolizer, const str
 	return symbol;
 }
 
-/* What earlier runs left of |binary|; NULL: nothing is kept of it. */
+/* The answers of earlier runs for |binary|; NULL: none are kept. */
 static struct kept *kept_of(struct d9__symbolizer *symbolizer, uint32_t binary)
 {
 	const char *build_id = d9__binaries_get(symbolizer->binaries, binary)->build_id;
@@ -202,7 +202,7 @@ static struct kept *kept_of(struct d9__symbolizer *symbolizer, uint32_t binary)
 	return kept;
 }
 
-/* What lies between functions has the line of what stands before it, and no name. */
+/* Name an address between functions: it has the line of the code before it, and no name. */
 static void name_gap(struct d9__symbolizer *symbolizer, struct d9__symbol *frame)
 {
 	int len = snprintf(symbolizer->place, sizeof(symbolizer->place), "%.*s+0x%" PRIx64, D9__TEXT_MAX / 2, frame->module,
@@ -274,7 +274,7 @@ static void tell_place(struct d9__symbolizer *symbolizer, const char *module, ui
 	*out = (struct d9__frames){ frame, 1, false };
 }
 
-/* What rows of the trace say of |address|. */
+/* Find |address| in the rows of the trace. */
 static bool find_in_rows(struct d9__symbolizer *symbolizer, uint64_t address, struct d9__frames *out)
 {
 	bool placed;

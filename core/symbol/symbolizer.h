@@ -15,7 +15,7 @@
  *
  * It learns from two events of the trace.  A ModuleEvent says which file was mapped where, and when: the file is looked
  * for at that path, its debug information as debug_files.h says.  A file with another build-id than the recorded one
- * is named (d9__symbolizer_problem()) and never used.  A SymbolTableEntry is an answer that somebody gave before.
+ * is named (d9__symbolizer_problem()) and never used.  A SymbolTableEntry is an answer that is in the trace already.
  *
  * Nothing is opened before the first question about its module, and every answer is kept.  Not thread-safe.
  */
@@ -37,7 +37,7 @@ struct d9__symbolizer;
 struct d9__symbolizer_options {
 	struct d9__debug_places places;
 	/*
-	 * A directory for answers to be kept in from run to run, by build-id: it is this user's, and nobody else
+	 * A directory for answers to be kept in from run to run, by build-id: it is this user's, and no other user
 	 * writes into it.  -1: none.  Borrowed.
 	 */
 	int cache;
@@ -78,8 +78,8 @@ int d9__symbolizer_learn(struct d9__symbolizer *symbolizer, const struct d9_even
 int d9__symbolizer_learn_jit(struct d9__symbolizer *symbolizer, const struct d9_event *event, const char *path);
 
 /*
- * What is at |address| of the process, which was met there at |ns|.  Rows of the trace with a position count first, then
- * the module that was mapped there, then rows without, then JIT maps.  |*out| is always something to show.
+ * Find the functions at |address| of the process, which was met there at |ns|.  Rows of the trace with a position count
+ * first, then the module that was mapped there, then rows without, then JIT maps.  |*out| is always something to show.
  */
 void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address, uint64_t ns,
 			    enum d9__address_role role, struct d9__frames *out);
@@ -91,7 +91,7 @@ void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address,
 uint64_t d9__symbolizer_address(const struct d9__symbolizer *symbolizer, const char *text, size_t len);
 
 /*
- * The same as d9__symbolizer_resolve() for |text|, |len| bytes of the form "memcached+0x1a2b0", as spawn locations have
+ * As d9__symbolizer_resolve(), for |text|, |len| bytes of the form "memcached+0x1a2b0", as spawn locations have
  * it: the binary counts first, then rows.  false, with |*out| all zero, if it has not that form or no module of that
  * name is known.
  */

@@ -2,7 +2,7 @@
 /* How a command ends. */
 #pragma once
 
-/* What every command returns from its run function, and the program exits with. */
+/* The value that a command's run function returns, and with which the program exits. */
 enum d9__exit {
 	D9__EXIT_OK = 0,
 	D9__EXIT_FINDING = 1, /* done, and something was found or a check failed */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What a width may be. */
+/* The least and the largest width. */
 #define D9__WIDTH_MIN 40
 #define D9__WIDTH_MAX 10000
 
@@ -81,7 +81,7 @@ void d9__text_f64(struct d9__text_out *out, double x);
 /* |text| in quotes, escaped for JSON and so that a terminal obeys nothing of it (text/shown.h). */
 void d9__text_json(struct d9__text_out *out, const char *text, size_t len);
 
-/* The same without the quotes.  What a trace says goes to terminals only this way. */
+/* |text| escaped, without quotes: text of a trace goes to terminals only this way. */
 void d9__text_escaped(struct d9__text_out *out, const char *text, size_t len);
 
 /* As much of |text| as goes into |columns|, without quotes escaped; returns the columns that it took. */

@@ -79,7 +79,8 @@ struct d9__units d9__units_offset(uint64_t start_ns, uint64_t ns)
 	uint64_t diff = ns >= start_ns ? ns - start_ns : start_ns - ns;
 
 	snprintf(out.text, sizeof(out.text), "%c%" PRIu64 ".%06" PRIu64 " s",
-		 ns >= start_ns ? '+' : '-', diff / D9__SECOND_NS, diff % D9__SECOND_NS / D9__US_NS);
+		 ns >= start_ns ? '+' : '-', diff / D9__SECOND_NS,
+		 diff % D9__SECOND_NS / D9__US_NS);
 	return out;
 }
 

@@ -25,7 +25,7 @@ struct d9__units d9__units_offset(uint64_t start_ns, uint64_t ns);
 /* ns since 1970 as "2026-05-15T17:55:10.175979831Z"; empty for 0. */
 struct d9__units d9__units_wall(uint64_t wall_ns);
 
-/* The same for people, to milliseconds: "2026-05-15 17:55:10.175 UTC"; empty for 0. */
+/* ns since 1970 for people, to milliseconds: "2026-05-15 17:55:10.175 UTC"; empty for 0. */
 struct d9__units d9__units_wall_short(uint64_t wall_ns);
 
 /* The time of day alone: "17:55:10.175"; empty for 0. */
