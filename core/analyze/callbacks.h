@@ -184,7 +184,10 @@ struct d9__callback {
 	char *source;   /* "file.c:12" of the function, or NULL */
 	char *site;     /* where it was registered, or NULL */
 
-	/* The program's function that this callback of a library calls, if most of its time was found there (see inner.h). */
+	/*
+	 * The program's function that this callback of a library calls, if most of its time was
+	 * found there.
+	 */
 	const struct d9__frame_name *inner; /* NULL: there is none */
 	char *inner_source;		    /* "file.c:12", or NULL */
 };

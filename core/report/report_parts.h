@@ -63,6 +63,10 @@ void d9__report_fired(const struct d9__report_all *all);
 /* Print the findings with their advice, on a screen of style->lines lines. */
 void d9__report_first(const struct d9__report_all *all);
 
+/* Print everything of one process behind the findings. */
+void d9__report_sections(const struct d9__report *report, const struct d9__report_style *style,
+			 struct d9__page *page);
+
 /* Sections of one process. */
 void d9__section_waits(struct d9__section *c);
 void d9__section_timers(struct d9__section *c);

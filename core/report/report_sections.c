@@ -12,7 +12,6 @@
 #include "report/report_heap.h"
 #include "report/report_idle.h"
 #include "report/report_parts.h"
-#include "report/report_sections.h"
 #include "text/units.h"
 
 /* ---- workers ---- */

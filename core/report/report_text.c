@@ -8,7 +8,6 @@
 
 #include "report/report.h"
 #include "report/report_parts.h"
-#include "report/report_sections.h"
 #include "text/page.h"
 #include "text/units.h"
 
