@@ -41,12 +41,10 @@ static size_t room_of(size_t n)
 	return room;
 }
 
-bool d9__array_reach_sized(void *items, size_t *n, size_t index, size_t size)
+bool d9__array_stretch(void *items, size_t *n, size_t index, size_t size)
 {
 	char *block;
 
-	if (index < *n)
-		return true;
 	if (index >= room_of(*n) && !resize(items, room_of(index + 1), size))
 		return false;
 	memcpy(&block, items, sizeof(block));

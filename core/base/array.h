@@ -44,4 +44,10 @@
 /* |items| points to the pointer to the first element. */
 bool d9__array_grow_sized(void *items, size_t n, size_t size);
 bool d9__array_reserve_sized(void *items, size_t *capacity, size_t n, size_t more, size_t size);
-bool d9__array_reach_sized(void *items, size_t *n, size_t index, size_t size);
+bool d9__array_stretch(void *items, size_t *n, size_t index, size_t size);
+
+/* Inline, because most reach for an element that is there. */
+static inline bool d9__array_reach_sized(void *items, size_t *n, size_t index, size_t size)
+{
+	return index < *n || d9__array_stretch(items, n, index, size);
+}
