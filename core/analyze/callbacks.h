@@ -11,7 +11,6 @@
 #include "analyze/histogram.h"
 #include "analyze/table.h"
 #include "analyze/time_parts.h"
-#include "base/time.h"
 
 /* Long calls of one callback that are kept in full. */
 #define D9__CALLBACK_STALLS 5

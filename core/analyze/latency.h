@@ -9,6 +9,7 @@
 
 #include "analyze/histogram.h"
 #include "analyze/timeline.h"
+#include "base/time.h"
 
 /* Reasons on the wire; the same numbers as enum d9_wake_reason in <dial9/loop.h>. */
 enum d9__wake_reason {

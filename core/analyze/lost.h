@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "analyze/latency.h"
+#include "base/time.h"
 
 /* Wakes of one callback, by other threads, that found its loop asleep. */
 struct d9__lost_wakes {

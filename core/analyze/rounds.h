@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "analyze/callbacks.h"
+#include "base/time.h"
 
 struct d9__traced_task;
 struct d9__worker;

@@ -10,6 +10,7 @@
 
 #include "analyze/table.h"
 #include "analyze/timeline.h"
+#include "base/time.h"
 
 #define D9__STACK_FRAMES 64 /* kept of each group, innermost first */
 

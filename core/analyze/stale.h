@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analyze/timeline.h"
+#include "base/time.h"
 
 /* A clock that callbacks made so old is worth a warning whatever it was used for. */
 #define D9__STALE_ALWAYS_NS (100 * D9__MS_NS)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "analyze/callbacks.h"
+#include "base/time.h"
 
 /* Calls from here on are kept one by one. */
 #define D9__STALL_NS D9__MS_NS

@@ -14,6 +14,7 @@
 #include "analyze/table.h"
 #include "analyze/tasks.h"
 #include "analyze/time_parts.h"
+#include "base/time.h"
 
 /* A PollStart and its end: a call, or a piece of one. */
 struct d9__piece {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "analyze/callbacks.h"
 #include "analyze/kernel_backlog.h"
+#include "base/time.h"
 #include "support/d9_test.h"
 
 static void test_nothing_is_excused_while_the_kernel_takes_nothing(void)
