@@ -90,8 +90,13 @@ static void leave_file_system(void)
 
 static void isolate_thread(void)
 {
+	int ring = d9__ring.fd, moved;
+
 	leave_file_system();
-	d9__flush.ring_fd = d9__descriptors_take();
+	moved = d9__descriptors_take(ring);
+	if (moved >= 0)
+		d9__ring_adopt_fd(moved);
+	d9__flush.ring_fd = moved >= 0 ? ring : -1;
 	/* release: the ring's descriptor in the program's table is not needed any more */
 	atomic_store_explicit(&d9__flush.moved, 1, memory_order_release);
 }
@@ -590,7 +595,8 @@ static void finish(void)
 	d9__builder_release(&self->note);
 	d9__open_calls_release(&self->open);
 	d9__process_state_end(&self->process);
-	d9__descriptors_give_up_ring();
+	if (d9__descriptors_give_up_ring(d9__ring.path[0]))
+		d9__ring_adopt_fd(-1);
 }
 
 /* From now to the next tick. */
@@ -734,7 +740,10 @@ static void *flush_again(void *arg)
 	become_known();
 	leave_file_system();
 	err = d9__descriptors_receive();
-	/* release: as in isolate_thread() */
+	if (err == -ENOENT)
+		d9__ring_adopt_fd(-1);
+	/* release
+: as in isolate_thread() */
 	atomic_store_explicit(&d9__flush.moved, err && err != -ENOENT ? err : 1, memory_order_release);
 	if (err && err != -ENOENT)
 		return NULL;

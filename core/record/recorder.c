@@ -24,6 +24,7 @@
 #include "base/heap.h"
 #include "record/aside.h"
 #include "segment/user_callbacks.h"
+#include "ring/chunk.h"
 #include "ring/clock.h"
 #include "base/environment.h"
 #include "ring/event_types.h"
@@ -852,7 +853,9 @@ static void fork_child(void)
 		d9__gate_set(0); /* where the kernel did not */
 		d9__ring_forget_in_child();
 		d9__slot_forget_in_child();
-		d9__note(D9_LOG_INFO, "forked from process %ld", parent);
+		d9__chunk_set_waker(NULL);
+		d9__note(
+D9_LOG_INFO, "forked from process %ld", parent);
 	}
 	if (was_running) {
 		d9__user_callbacks_fork_child();

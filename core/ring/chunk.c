@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue is an array of tickets, one per chunk.  To push is to draw the next ticket and store
- * it; to pop is to find the least one and exchange it for 0.  Each is one store: a thread that
- * is preempted or killed in between holds up its own chunk and nobody else.  (A ring of cells is
- * not enough: a popper preempted in its cell blocks the pusher that comes around.)  Looking at
- * all tickets takes 0.1-0.2 us for 512 chunks, once per some 6 000 events.
- *
  * The word of a chunk decides between those who want it at the same time:
  *
  *     owner seals:      OPEN    -> SEALED          add, so that a pin survives
@@ -37,86 +31,6 @@ static enum d9__chunk_state state_of(uint64_t word)
 	return (enum d9__chunk_state)(word & STATE_MASK);
 }
 
-/* ---- queues ---- */
-
-void d9__queue_push(struct d9__queue *queue, uint32_t chunk)
-{
-	uint32_t limit = atomic_load_explicit(&queue->limit, memory_order_relaxed), ticket;
-
-	while (limit <= chunk && !atomic_compare_exchange_weak_explicit(&queue->limit, &limit, chunk + 1,
-									memory_order_relaxed,
-									memory_order_relaxed))
-		;
-	do /* 0 means that nothing waits */
-		ticket = atomic_fetch_add_explicit(&queue->newest, 1, memory_order_relaxed) + 1;
-	while (!ticket);
-	atomic_fetch_add_explicit(&queue->count, 1, memory_order_relaxed);
-	/* release: pairs with the acquire in queue_oldest() and the exchange in d9__queue_pop() */
-	atomic_store_explicit(&queue->ticket[chunk], ticket, memory_order_release);
-}
-
-/* The least ticket that waits and whose it is; |best| if none is less.  Tickets wrap around. */
-static uint32_t queue_oldest(const struct d9__queue *queue, uint32_t best, uint32_t *chunk)
-{
-	uint32_t limit = atomic_load_explicit(&queue->limit, memory_order_relaxed);
-
-	for (uint32_t i = 0; i < limit; i++) {
-		uint32_t ticket = atomic_load_explicit(&queue->ticket[i], memory_order_acquire);
-
-		if (ticket && (!best || (int32_t)(ticket - best) < 0)) {
-			best = ticket;
-			*chunk = i;
-		}
-	}
-	return best;
-}
-
-uint32_t d9__queue_pop(struct d9__queue *queue, uint32_t *chunk)
-{
-	uint32_t best = queue_oldest(queue, 0, chunk);
-
-	while (best) {
-		/*
-		 * Again: an older one of the same slot may have come in behind the first look,
-		 * and the one found after it.  Having seen that one we see the older now.
-		 */
-		uint32_t older = queue_oldest(queue, best, chunk), expected = older;
-
-		if (older == best &&
-		    atomic_compare_exchange_strong_explicit(&queue->ticket[*chunk], &expected, 0,
-							    memory_order_acquire,
-							    memory_order_relaxed)) {
-			atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
-			return older;
-		}
-		best = older != best ? older : queue_oldest(queue, 0, chunk);
-	}
-	return 0;
-}
-
-bool d9__queue_pop_any(struct d9__queue *queue, uint32_t *chunk)
-{
-	uint32_t limit = atomic_load_explicit(&queue->limit, memory_order_relaxed);
-
-	for (uint32_t i = 0; i < limit; i++) {
-		uint32_t ticket = atomic_load_explicit(&queue->ticket[i], memory_order_relaxed);
-
-		if (ticket && atomic_compare_exchange_strong_explicit(&queue->ticket[i], &ticket, 0,
-								      memory_order_acquire,
-								      memory_order_relaxed)) {
-			atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
-			*chunk = i;
-			return true;
-		}
-	}
-	return false;
-}
-
-uint32_t d9__queue_count(const struct d9__queue *queue)
-{
-	return atomic_load_explicit(&queue->count, memory_order_relaxed);
-}
-
 uint32_t d9__chunk_full_count(void)
 {
 	return d9__ring.base ? d9__queue_count(d9__ring.full) : 0;
@@ -129,9 +43,7 @@ uint32_t d9__chunk_free_count(void)
 
 bool d9__chunk_full_waits(void)
 {
-	uint32_t chunk;
-
-	return queue_oldest(d9__ring.full, 0, &chunk) != 0;
+	return d9__queue_waits(d9__ring.full);
 }
 
 bool d9__chunk_any_sealed(void)
@@ -550,15 +462,8 @@ uint32_t d9__chunk_hold(struct d9__held *held, uint32_t n_held, uint64_t from_ns
 	if (others < spare)
 		first = spare - others < n ? spare - others : n;
 	/* From the newest down, since threads recycle from the oldest up. */
-	for (i = n; i > first; i--) {
-		uint32_t ticket = list[i - 1].ticket;
-
-		if (!atomic_compare_exchange_strong_explicit(
-			    &d9__ring.full->ticket[list[i - 1].chunk], &ticket, 0,
-			    memory_order_acquire, memory_order_relaxed))
-			break;
-		atomic_fetch_sub_explicit(&d9__ring.full->count, 1, memory_order_relaxed);
-	}
+	for (i = n; i > first && d9__queue_take(d9__ring.full, list[i - 1].chunk, list[i - 1].ticket); i--)
+		continue;
 	memmove(list, list + i, (n - i) * sizeof(*list));
 	return n_held + n - i;
 }
@@ -572,8 +477,5 @@ void d9__chunk_held_batch(const struct d9__held *held, struct d9__batch *batch)
 
 void d9__chunk_let_go(const struct d9__held *held)
 {
-	atomic_fetch_add_explicit(&d9__ring.full->count, 1, memory_order_relaxed);
-	/* release: our reads of it are over before a thread recycles it */
-	atomic_store_explicit(&d9__ring.full->ticket[held->chunk], held->ticket,
-			      memory_order_release);
+	d9__queue_put_back(d9__ring.full, held->chunk, held->ticket);
 }

@@ -164,13 +164,3 @@ static inline struct d9__chunk_header *d9__chunk_at(uint32_t chunk)
 	return (struct d9__chunk_header *)(void *)(d9__ring.base + D9__RING_CHUNKS_AT +
 						   (size_t)chunk * D9__CHUNK_SIZE);
 }
-
-/* ---- queues ---- */
-
-/* A queue of zeros is empty.  A chunk is in one queue at most.  Lock-free. */
-void d9__queue_push(struct d9__queue *queue, uint32_t chunk);
-uint32_t d9__queue_pop(struct d9__queue *queue, uint32_t *chunk); /* the oldest; its ticket, 0: none */
-
-/* The one with the least number: free chunks are taken again while they are in the cache. */
-bool d9__queue_pop_any(struct d9__queue *queue, uint32_t *chunk);
-uint32_t d9__queue_count(const struct d9__queue *queue);

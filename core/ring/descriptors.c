@@ -18,7 +18,7 @@
 #include "base/dir.h"
 #include "base/sanitized.h"
 #include "ring/descriptors.h"
-#include "ring/ring_file.h"
+
 
 #define SHARED_ABOVE 200
 #define TSAN_ABOVE_MIN 512
@@ -138,9 +138,9 @@ static int take_into_own_table(int ring)
 	return moved;
 }
 
-int d9__descriptors_take(void)
+int d9__descriptors_take(int ring)
 {
-	int ring = d9__ring.fd, moved = -1;
+	int moved = -1;
 
 	own_table = may_have_other_numbers() && !unshare(CLONE_FILES);
 	if (own_table) {
@@ -153,10 +153,9 @@ int d9__descriptors_take(void)
 	if (moved < 0)
 		return -1;
 	ring_fd = moved;
-	d9__ring_adopt_fd(moved);
 	/* Locked since its creation; held for as long as we live: see d9__dead_ring_open(). */
 	flock(moved, LOCK_EX | LOCK_NB);
-	return ring;
+	return moved;
 }
 
 bool d9__descriptors_are_few(void)
@@ -181,15 +180,15 @@ int d9__descriptor_place(int fd)
 	return high;
 }
 
-void d9__descriptors_give_up_ring(void)
+bool d9__descriptors_give_up_ring(bool is_named)
 {
 	/* A table of our own goes with us; the next recorder opens the ring by its name. */
-	if (!own_table && !d9__ring.path[0])
-		return;
+	if (!own_table && !is_named)
+		return false;
 	if (ring_fd > 0)
 		close(ring_fd);
 	ring_fd = 0;
-	d9__ring_adopt_fd(-1);
+	return true;
 }
 
 /* ---- from one flush thread to the next ---- */
@@ -361,7 +360,6 @@ int d9__descriptors_receive(void)
 	if (all)
 		return 0;
 	ring_fd = 0;
-	d9__ring_adopt_fd(-1);
 	return -ENOENT;
 }
 

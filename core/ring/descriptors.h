@@ -11,10 +11,10 @@
 #include <stdbool.h>
 
 /*
- * On the flush thread, before it opens anything: take the ring's descriptor along and leave the others.
- * What the ring's was in the program's table, for the program to close; -1 if there it stays, or was none.
+ * On the flush thread, before it opens anything: take the descriptor |ring| along, -1 if there is none, and leave the others.
+ * Returns its new number; then the program is to close |ring|.  -1: it stays as it is, or there is none.
  */
-int d9__descriptors_take(void);
+int d9__descriptors_take(int ring);
 
 /*
  * Whether the process may have so few descriptors that those which are kept open only to know more would be
@@ -28,8 +28,11 @@ bool d9__descriptors_are_shared(void);
 /* |fd|, just opened, where it belongs: another number, or |fd| itself.  Negative ones are passed on. */
 int d9__descriptor_place(int fd);
 
-/* On the flush thread, as it ends: the ring has no descriptor any more, unless it has no name either. */
-void d9__descriptors_give_up_ring(void);
+/*
+ * On the flush thread, as it ends: close the ring's descriptor.  False: it stays open, because the program has it and the ring
+ * cannot be opened by a name, as |is_named| tells.
+ */
+bool d9__descriptors_give_up_ring(bool is_named);
 
 /*
  * The flush thread ends for a while, and its table with it: what it has open goes by a socket, which waits in the program's
@@ -39,7 +42,8 @@ void d9__descriptors_give_up_ring(void);
  */
 int d9__descriptors_expect(void);     /* 0 or -errno */
 bool d9__descriptors_send(void);      /* false: not all can go.  Nothing has changed */
-int d9__descriptors_receive(void);    /* 0; -ENOENT: the program has closed them, and none is open; -errno: no table */
+int d9__descriptors_receive(void);    /* 0; -ENOENT: the program has closed them, and none is open, nor the ring's; -errno: no table */
+
 void d9__descriptors_expect_none(void);
 
 /*

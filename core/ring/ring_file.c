@@ -15,17 +15,14 @@
 
 #include <dial9/error.h>
 
-#include "ring/chunk.h"
 #include "ring/directory.h"
 #include "ring/event_types.h"
 #include "ring/gate.h"
-#include "ring/names.h"
 #include "base/mapped.h"
 #include "base/memory_limit.h"
 #include "segment/metadata.h"
 #include "ring/ring_file.h"
 #include "record/sandbox.h"
-#include "ring/slot.h"
 #include "base/test_point.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)
@@ -657,7 +654,7 @@ int d9__ring_grow_to(uint32_t wanted_free)
 	uint32_t have, chunk, n = D9__RING_EXTENT / D9__CHUNK_SIZE;
 	int saved = errno, err;
 
-	if (!d9__ring.base || d9__chunk_free_count() >= wanted_free)
+	if (!d9__ring.base || d9__queue_count(d9__ring.free) >= wanted_free)
 		return 0;
 	have = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
 	if (n > d9__ring.chunks_max - have)
@@ -732,9 +729,8 @@ void d9__ring_forget_in_child(void)
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	d9__ring = (struct d9__ring){ .fd = -1 };
 	pthread_mutex_init(&start_lock, NULL);
-	d9__slot_forget_in_child();
-	d9__chunk_set_waker(NULL);
 	errno = saved;
+
 }
 
 /* ---- losses ---- */

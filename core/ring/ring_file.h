@@ -32,6 +32,7 @@
 #include "base/trigger_text.h"
 #include "ring/clock.h"
 #include "ring/note.h"
+#include "ring/queue.h"
 
 #define D9__RING_MAGIC       "D9RING\0\1"
 #define D9__RING_LAYOUT      5
@@ -52,7 +53,6 @@
 
 #define D9__SLOT_COUNT       1024
 #define D9__CHUNK_SIZE       0x10000
-#define D9__CHUNKS_MAX       2048 /* 128 MiB */
 #define D9__CHUNKS_FIRST     8    /* allocated at start */
 #define D9__CHUNKS_MIN       4    /* fewer than this and there is no ring */
 #define D9__CHUNKS_AHEAD     8    /* d9__ring_grow() keeps this many free */
@@ -241,17 +241,6 @@ struct d9__ring_health {
 	struct d9__ring_open open[D9__RING_OPEN_MAX];
 };
 
-/*
- * Chunk numbers in order of arrival, many to many.  A number waits if its ticket is not 0; the
- * least ticket is the oldest.  See the notes at the top of chunk.c.
- */
-struct d9__queue {
-	_Alignas(64) _Atomic(uint32_t) newest; /* ticket given out last */
-	_Atomic(uint32_t) count;               /* about how many wait */
-	_Atomic(uint32_t) limit;               /* numbers below this were ever pushed */
-	_Alignas(64) _Atomic(uint32_t) ticket[D9__CHUNKS_MAX];
-};
-
 static_assert(sizeof(struct d9__ring_header) <= 0x1000, "header fits its page");
 static_assert(sizeof(struct d9__ring_control) <= 0x1000, "control words fit their page");
 static_assert(sizeof(struct d9__ring_health) <= 0x2000, "health fits its pages");
@@ -353,7 +342,7 @@ void d9__ring_unlink(void);
 /*
  * In a forked child: stop knowing the parent's ring.  Its address range is replaced by private
  * zero pages, so that a pointer somebody still holds can neither change the parent's trace nor
- * crash; slots, names and clock start afresh.  The names table survives.  Async-signal-safe.
+ * crash.  The names table survives.  d9__slot_forget_in_child() follows.  Async-signal-safe.
  */
 void d9__ring_forget_in_child(void);
 

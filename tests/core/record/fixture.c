@@ -17,6 +17,7 @@ void fixture_ring(unsigned chunks)
 	if (d9__ring.fd >= 0)
 		close(d9__ring.fd);
 	d9__ring_forget_in_child();
+	d9__slot_forget_in_child();
 	d9__ring_start(&sized);
 	while (d9__ring_grow() > 0)
 		;

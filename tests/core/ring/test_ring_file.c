@@ -24,6 +24,7 @@ static int start(enum d9__ring_kind kind, size_t max_bytes, const char *dir)
 
 	snprintf(boot_id, sizeof(boot_id), "test-%d", (int)getpid());
 	d9__ring_forget_in_child();
+	d9__slot_forget_in_child();
 	return d9__ring_start(&options);
 }
 
@@ -69,6 +70,7 @@ static void test_ring_outlives_what_maps_it(void)
 	strcpy(path, d9__ring.path);
 	copy = *slot;
 	d9__ring_forget_in_child();
+	d9__slot_forget_in_child();
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	CU_ASSERT_FATAL(fd >= 0);
@@ -229,6 +231,7 @@ static void test_ring_with_a_bad_name_is_refused(void)
 	struct d9__ring_options options = { .kind = D9__RING_SHM, .boot_id = "../x" };
 
 	d9__ring_forget_in_child();
+	d9__slot_forget_in_child();
 	CU_ASSERT_EQUAL(d9__ring_start(&options), -EINVAL);
 	options.boot_id = NULL;
 	CU_ASSERT_EQUAL(d9__ring_start(&options), -EINVAL);

@@ -333,6 +333,7 @@ static void test_slot_of_a_forgotten_ring_is_dead_and_silent(void)
 	old = d9__slot_self();
 	d9__emit_poll_end(old, T0, 1);
 	d9__ring_forget_in_child();
+	d9__slot_forget_in_child();
 	CU_ASSERT_FALSE(d9__gate_open(D9__GATE_ALL));
 	CU_ASSERT_PTR_NULL(d9__slot_self());
 	fixture_ring(8);
@@ -354,6 +355,7 @@ static void test_slot_of_the_parent_is_untouched_by_a_child_that_forgets(void)
 	child = fork();
 	if (child == 0) {
 		d9__ring_forget_in_child();
+		d9__slot_forget_in_child();
 		record_three(NULL);
 		fixture_ring(8);
 		record_three(NULL);
