@@ -20,7 +20,7 @@
 #include "base/dir.h"
 #include "base/time.h"
 #include "cli/cmd.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "ship/shipped.h"
 #include "text/text.h"
 #include "tool/args.h"

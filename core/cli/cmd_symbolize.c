@@ -23,7 +23,7 @@
 #include "cli/symbolize/spawn_names.h"
 #include "cli/symbolize/symbolize_output.h"
 #include "cli/symbolize/symbolize_summary.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "symbol/address_set.h"
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "serve/bucket_source.h"
 #include "serve/source.h"
 #include "tool/user_folder.h"

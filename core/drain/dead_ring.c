@@ -18,7 +18,7 @@
 #include "base/sort.h"
 #include "drain/dead_ring.h"
 #include "format/wire.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "ring/event_types.h"
 #include "ring/side_ring.h"
 

@@ -16,7 +16,7 @@
 #include <dial9/error.h>
 
 #include "ring/clock.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define DAY_S	  86400

@@ -20,7 +20,7 @@
 #include "drain/dump.h"
 #include "drain/dump_writer.h"
 #include "ring/clock.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "segment/dump_tasks.h"
 #include "segment/segment_scan.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "drain/peers.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 
 #define NAME       ".peers"
 #define SECOND_NS  UINT64_C(1000000000)

@@ -15,7 +15,7 @@
 #include "base/memory_limit.h"
 #include "base/sort.h"
 #include "drain/recover.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 
 #define KEPT_PER_SERVICE 2
 #define SPARED_BYTES     (UINT64_C(64) << 20) /* of one service, at most */

@@ -16,7 +16,7 @@
 #include "base/thread.h"
 #include "record/flush.h"
 #include "ring/clock.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "segment/user_callbacks.h"
 
 #define MS_NS	   UINT64_C(1000000)

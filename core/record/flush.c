@@ -52,7 +52,7 @@
 #include "record/usage.h"
 #include "ring/chunk.h"
 #include "ring/clock.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "ring/gate.h"
 #include "ring/note.h"
 #include "ring/ring_file.h"

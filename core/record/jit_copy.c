@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "record/jit_copy.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 
 #define NAME_MAX_BYTES 32 /* "perf-4294967295.map" */
 

@@ -11,7 +11,7 @@
 #include <dial9/error.h>
 
 #include "record/open_calls.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"

@@ -13,7 +13,7 @@
 #include "base/cgroup.h"
 #include "base/dir.h"
 #include "record/process_state.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 

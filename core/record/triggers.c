@@ -35,7 +35,7 @@
 #include "record/levels.h"
 #include "record/sandbox.h"
 #include "ring/clock.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"

@@ -15,7 +15,7 @@
 
 #include <dial9/error.h>
 
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "ring/event_types.h"
 #include "ring/gate.h"
 #include "base/mapped.h"

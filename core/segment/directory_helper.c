@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "segment/directory_helper.h"
 
 #define NAME_TRIES 8

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/dir.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 #include "segment/files.h"
 #include "segment/retention.h"
 

@@ -34,7 +34,7 @@ struct d9__namespace {
 /*
  * Make |trace_dir| and a directory of our own in it, and lock that.  Directories get mode 0700;
  * one that belongs to somebody else or that others may write to is refused with -EPERM, links as
- * ring/directory.h has it.  |ns->boot_id| is the wish; if that name is taken, another one is
+ * base/directory.h has it.  |ns->boot_id| is the wish; if that name is taken, another one is
  * chosen.  0 or -errno, then nothing stays open.
  */
 int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t clock);

@@ -16,7 +16,7 @@
 
 #include "base/array.h"
 #include "base/artefact.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "ship/hour.h"
 #include "ship/shipped.h"
 #include "stage/claim.h"

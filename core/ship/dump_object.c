@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/artefact.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "ship/shipped.h"
 
 /* Beside the segments that are here there may be some in other forms: packed meanwhile. */

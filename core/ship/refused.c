@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/artefact.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "ship/hour.h"
 
 #define FOLDER "refused"

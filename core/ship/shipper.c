@@ -15,7 +15,7 @@
 
 #include "base/time.h"
 #include "read/folder.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "ship/dump_object.h"
 #include "ship/hour.h"
 #include "ship/refused.h"

@@ -15,7 +15,7 @@
 
 #include "base/array.h"
 #include "base/artefact.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 
 #define LEVELS 2 /* above the directories of processes */
 

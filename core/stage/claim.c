@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "read/input.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "stage/claim.h"
 
 #define COPY_BYTES (64 << 10)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "analyze/analysis.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "tool/symbol_options.h"
 #include "tool/user_folder.h"
 

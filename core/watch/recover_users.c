@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 
 #define SHM_DIR "/dev/shm"
 #define PREFIX  "dial9-"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/run/record_dir.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 
 #define N_PLACES 3
 

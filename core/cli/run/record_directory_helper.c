@@ -23,7 +23,7 @@
 #include "base/array.h"
 #include "cli/run/followers.h"
 #include "cli/run/record_directory_helper.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "segment/namespace.h"
 
 #define FIRST_LOOK_MS 200

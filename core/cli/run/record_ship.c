@@ -21,7 +21,7 @@
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/run/record_child.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "ship/shipped.h"
 #include "ship/tree.h"
 #include "stage/words.h"

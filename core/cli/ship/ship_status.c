@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 #include "ship/refused.h"
 #include "ship/shipped.h"
 #include "text/json.h"

@@ -21,7 +21,7 @@
 #include "record/flush_wait.h"
 #include "record/source.h"
 #include "ring/clock.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 
 #define HOUR_NS UINT64_C(3600000000000)
 #define EVENTS	16000u /* a chunk full, and a part of one */

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "core/record/scratch.h"
-#include "ring/directory.h"
+#include "base/directory.h"
 
 #define OTHER 65534
 

@@ -9,8 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "ring/descriptors.h"
-#include "ring/directory.h"
+#include "base/descriptors.h"
+#include "base/directory.h"
 
 #define LINKS_MAX 40 /* as the kernel's */
 

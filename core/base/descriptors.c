@@ -17,7 +17,7 @@
 
 #include "base/dir.h"
 #include "base/sanitized.h"
-#include "ring/descriptors.h"
+#include "base/descriptors.h"
 
 
 #define SHARED_ABOVE 200
