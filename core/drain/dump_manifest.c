@@ -96,7 +96,7 @@ void d9__manifest_take(struct d9__manifest *manifest, struct d9__dump *dump, con
 /* ---- JSON ---- */
 
 struct text {
-	char bytes[48 << 10];
+	char bytes[D9__MANIFEST_BYTES];
 	size_t len;
 	bool full;
 };
@@ -290,40 +290,4 @@ int d9__manifest_settle(struct d9__manifest *manifest, struct d9__dump *dump, co
 	if (!err && !written)
 		d9__writer_keep_dump(maker->own, dump->id, manifest->segments, n < D9__MANIFEST_SEGMENTS ? n : D9__MANIFEST_SEGMENTS);
 	return err ? err : written;
-}
-
-/* ---- and back ---- */
-
-static int read_text(int dir_fd, const char *name, struct text *out)
-{
-	int fd = d9__descriptor_place(openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-	struct stat st;
-	ssize_t n = -1;
-
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		n = read(fd, out->bytes, sizeof(out->bytes) - 1);
-	close(fd);
-	out->bytes[n > 0 ? n : 0] = '\0';
-	return n < 0 ? -EIO : 0;
-}
-
-/* No text in it holds an end of line. */
-int d9__manifest_read(int dir_fd, const char *name, uint64_t *segments, bool *flight)
-{
-	static const char list[] = "\n  \"segments\": [";
-	static struct text text;
-	int err = read_text(dir_fd, name, &text), n = 0;
-	char *at = err ? NULL : strstr(text.bytes, list), *end = at ? strchr(at, ']') : NULL;
-
-	if (!end)
-		return err ? err : -EBADMSG;
-	*flight = strstr(text.bytes, "\n  \"mode\": \"flight\"");
-	*end = '\0';
-	for (at += strlen(list); n < D9__MANIFEST_SEGMENTS && (at = strchr(at, '"')) && (end = strchr(at + 1, '"')); at = end + 1) {
-		*end = '\0';
-		n += d9__artefact_of(at + 1, &segments[n]) == D9__ARTEFACT_SEGMENT;
-	}
-	return n;
 }

@@ -12,10 +12,10 @@
 
 #include "base/trigger_text.h"
 #include "drain/dump.h"
+#include "segment/manifest.h"
 #include "segment/writer.h"
 
-#define D9__MANIFEST_FIRED    100 /* more are counted */
-#define D9__MANIFEST_SEGMENTS 64
+#define D9__MANIFEST_FIRED 100 /* more are counted */
 
 struct d9__manifest {
 	char pairs[D9__TRIGGER_PAIRS];
@@ -47,12 +47,6 @@ void d9__manifest_choose(struct d9__manifest *manifest, struct d9__dump *dump, c
 
 /* The segments of |own| that dumps alone are there for and that are in none yet: of this one, in flight mode. */
 void d9__manifest_take(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own);
-
-/*
- * What the manifest |name| in |dir_fd| lists, D9__MANIFEST_SEGMENTS at most; |*flight|: these are no part of a trace.  How many,
- * or -errno.
- */
-int d9__manifest_read(int dir_fd, const char *name, uint64_t *segments, bool *flight);
 
 /*
  * The window is over: find the segments, and write it.  0, or -errno: not all of that was possible so far, for want of room for

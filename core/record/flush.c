@@ -684,7 +684,7 @@ static void *flush_main(void *arg)
 	d9__pace_begin(&self->pace, self->second_ns);
 	self->source_ns = UINT64_MAX;
 	d9__writer_init(&self->writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
-	self->writer.tells = !self->flight; /* dumps tell what is in them */
+	self->writer.lead_in = self->flight ? NULL : &d9__living_tasks_lead_in; /* dumps tell what is in them */
 	self->dormant = d9__flush.start_disabled;
 	if (!self->dormant)
 		open_directory();

@@ -34,14 +34,19 @@ struct d9__living_tasks {
 	size_t n_spans;
 };
 
-/*
- * List the tasks that live, and the spans: all, or as many as fit into a small part of a segment of
- * |file_bytes|, and D9__DUMP_TASKS_MAX tasks at most, those that were polled in the last seconds
- * first.  Without memory it lists fewer.
- */
-void d9__living_tasks_list(struct d9__living_tasks *living, uint64_t file_bytes);
+/* How a writer tells of what lives.  It calls these by pointer, because they write with it. */
+struct d9__lead_in {
+	/*
+	 * List the tasks that live, and the spans: all, or as many as fit into a small part of a segment of |file_bytes|, and
+	 * D9__DUMP_TASKS_MAX tasks at most, those that were polled in the last seconds first.  Without memory it lists fewer.
+	 */
+	void (*list)(struct d9__living_tasks *living, uint64_t file_bytes);
 
-/* Add what is listed to the segment of |w| that is open, and forget it.  0 or an error of the writer. */
-int d9__living_tasks_tell(struct d9__living_tasks *living, struct d9__writer *w);
+	/* Add what is listed to the segment of |w| that is open, and forget it.  0 or an error of the writer. */
+	int (*tell)(struct d9__living_tasks *living, struct d9__writer *w);
 
-void d9__living_tasks_release(struct d9__living_tasks *living);
+	void (*release)(struct d9__living_tasks *living);
+};
+
+extern const struct d9__lead_in d9__living_tasks_lead_in;
+

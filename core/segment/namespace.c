@@ -14,11 +14,11 @@
 
 #include "base/dir.h"
 #include "base/heap.h"
-#include "drain/dump_manifest.h"
 #include "ring/clock.h"
 #include "base/descriptors.h"
 #include "base/directory.h"
 #include "ring/note.h"
+#include "segment/manifest.h"
 #include "segment/namespace.h"
 #include "segment/shipped_next.h"
 

@@ -320,14 +320,14 @@ static int add_first_metadata(struct d9__writer *w, uint64_t now_ns)
 {
 	char told[24];
 	const char *facts[] = { "segment.prior_sealed_clean", w->prior == D9__SEALED_CLEAN ? "true" : "false",
-				w->tells ? "segment.told_ns" : NULL, told, NULL };
+				w->lead_in ? "segment.told_ns" : NULL, told, NULL };
 
 	if (w->prior == D9__SEALED_NONE)
 		return add_metadata(w, (const char *[]){ NULL }, d9__clock_mono_ns(), now_ns);
-	if (w->tells && !w->living.ns)
-		d9__living_tasks_list(&w->living, w->ret.file_limit);
+	if (w->lead_in && !w->living.ns)
+		w->lead_in->list(&w->living, w->ret.file_limit);
 	snprintf(told, sizeof(told), "%llu", (unsigned long long)w->living.ns);
-	return add_metadata(w, facts, w->tells ? w->living.ns : d9__clock_mono_ns(), now_ns);
+	return add_metadata(w, facts, w->lead_in ? w->living.ns : d9__clock_mono_ns(), now_ns);
 }
 
 static int add_last_metadata(struct d9__writer *w, uint64_t now_ns)
@@ -402,8 +402,8 @@ static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 		err = add_first_metadata(w, now_ns);
 	if (!err)
 		err = add_modules(w, now_ns);
-	if (!err && w->living.ns)
-		err = d9__living_tasks_tell(&w->living, w);
+	if (!err && w->lead_in && w->living.ns)
+		err = w->lead_in->tell(&w->living, w);
 	D9__TEST_POINT(SEGMENT_LED_IN);
 	return err;
 }
@@ -480,8 +480,8 @@ static void sealed(struct d9__writer *w)
 	struct d9_sealed_segment *s = describe(w);
 
 	w->prior = D9__SEALED_CLEAN;
-	if (w->tells && !w->ending)
-		d9__living_tasks_list(&w->living, w->ret.file_limit);
+	if (w->lead_in && !w->ending)
+		w->lead_in->list(&w->living, w->ret.file_limit);
 	count(&w->counters->sealed, 1);
 	d9__retention_add(&w->ret, 0, w->seg.index, w->seg.bytes, d9__clock_real_ns());
 	/* Of a dump. */
@@ -754,5 +754,7 @@ void d9__writer_close(struct d9__writer *w, uint64_t now_ns)
 	w->has_dir = false;
 	d9__retention_release(&w->ret);
 	d9__builder_release(&w->note);
-	d9__living_tasks_release(&w->living);
+	if (w->lead_in)
+		w->lead_in->release(&w->living);
+
 }

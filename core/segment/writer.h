@@ -57,8 +57,9 @@ struct d9__writer {
 	int64_t clock_offset;      /* realtime minus monotonic, likewise */
 	bool lossy;                /* events were lost while no segment was open */
 	enum d9__sealed prior;     /* how the segment before the one that is open ended */
-	bool tells;                /* segments begin by telling what lives */
+	const struct d9__lead_in *lead_in; /* each segment but the first begins by telling what lives; NULL: it does not */
 	struct d9__living_tasks living;
+
 
 	/* Paused: |retry_ns| is when to try again, after |backoff_ns|.  0: not paused. */
 	uint64_t retry_ns, backoff_ns;
