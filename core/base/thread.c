@@ -14,6 +14,8 @@
 static cpu_set_t cpus_at_load;
 static int have_cpus;
 
+_Atomic(uintptr_t) d9__thread_flush;
+
 __attribute__((constructor)) static void remember_cpus(void)
 {
 	have_cpus = !sched_getaffinity(0, sizeof(cpus_at_load), &cpus_at_load);

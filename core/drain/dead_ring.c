@@ -9,21 +9,22 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/heap.h"
-#include "base/lines.h"
+#include "base/proc.h"
 #include "base/sort.h"
+#include "base/time.h"
 #include "drain/dead_ring.h"
 #include "format/wire.h"
 #include "base/descriptors.h"
 #include "ring/event_types.h"
+#include "ring/ring_view.h"
 #include "ring/side_ring.h"
 
 #define LOCK_TRIES 50
-#define LATELY_NS  UINT64_C(5000000000) /* several times what the flush thread sleeps at most */
+#define LATELY_NS  (5 * D9__SECOND_NS) /* several times what the flush thread sleeps at most */
 
 static bool read_at(int fd, void *buf, size_t len, uint64_t at)
 {
@@ -60,48 +61,6 @@ static ssize_t read_text(const char *path, char *buf, size_t size)
 	return n < 0 ? -1 : (ssize_t)len;
 }
 
-/* Field 22 of /proc/PID/stat; 0 if there is no such process. */
-static uint64_t start_time(uint32_t pid)
-{
-	char path[64], buf[1024], *p;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	if (read_text(path, buf, sizeof(buf)) <= 0)
-		return 0;
-	p = strrchr(buf, ')');
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	return p ? strtoull(p + 1, NULL, 10) : 0;
-}
-
-static bool line_maps(const char *line, const struct stat *st)
-{
-	unsigned major, minor;
-	unsigned long inode;
-
-	if (sscanf(line, "%*s %*s %*s %x:%x %lu", &major, &minor, &inode) != 3 ||
-	    inode != (unsigned long)st->st_ino)
-		return false;
-	/* Some file systems show another device here than in stat(2). */
-	return (major == major(st->st_dev) && minor == minor(st->st_dev)) ||
-	       strstr(line, "/ring") || strstr(line, ".ring");
-}
-
-bool d9__dead_ring_is_mapped(uint32_t pid, const struct stat *st)
-{
-	struct d9__lines maps;
-	bool found = false;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	if (!d9__lines_open(&maps, path))
-		return errno != ENOENT && errno != ESRCH;
-	while (!found && d9__lines_next(&maps))
-		found = line_maps(maps.text, st);
-	d9__lines_close(&maps);
-	return found;
-}
-
 /*
  * Whether /proc may hide processes of this user: we are in a user namespace, and a /proc of another one shows processes
  * to those alone who could trace them.  A service of systemd with PrivateUsers= and ProtectProc= is there.
@@ -116,18 +75,10 @@ static bool is_hiding_processes(void)
 	return sscanf(map, "%llu %llu %llu", &inside, &outside, &n) != 3 || inside || outside || n != UINT32_MAX;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 /* Its flush thread ran a moment ago, which it does every second at least. */
 static bool ran_lately(int fd)
 {
-	uint64_t tick_ns, now = now_ns();
+	uint64_t tick_ns, now = d9__mono_ns();
 
 	return read_at(fd, &tick_ns, sizeof(tick_ns), D9__RING_HEALTH_AT + offsetof(struct d9__ring_health, tick_ns)) &&
 	       tick_ns <= now && now - tick_ns < LATELY_NS;
@@ -145,8 +96,8 @@ static bool process_lives(int fd, const struct d9__ring_header *header, const st
 	if (!header->pid || (read_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) > 36 &&
 			     strncmp(boot, header->kernel_boot_id, 36) != 0))
 		return false;
-	if (start_time(header->pid) == header->start_time)
-		return d9__dead_ring_is_mapped(header->pid, st);
+	if (d9__proc_start((pid_t)header->pid) == header->start_time)
+		return d9__ring_view_is_mapped(header->pid, st);
 	return is_hiding_processes() && ran_lately(fd);
 }
 
@@ -175,7 +126,7 @@ static int lock(struct d9__dead_ring *ring)
 		if (errno != EWOULDBLOCK)
 			return -errno;
 		if (!read_header(ring->fd, &ring->header) || !ring->header.pid ||
-		    start_time(ring->header.pid) == ring->header.start_time)
+		    d9__proc_start((pid_t)ring->header.pid) == ring->header.start_time)
 			return -EBUSY;
 		if (tries == LOCK_TRIES)
 			return -EAGAIN;

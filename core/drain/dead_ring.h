@@ -46,9 +46,6 @@ struct d9__dead_ring {
  */
 int d9__dead_ring_open(struct d9__dead_ring *ring, const char *path);
 
-/* Whether process |pid| maps the file.  What cannot be seen counts as mapped. */
-bool d9__dead_ring_is_mapped(uint32_t pid, const struct stat *st);
-
 /*
  * Is nothing left in it that its trace has not?  Looks at chunk headers only.  False in doubt, and of another
  * layout.

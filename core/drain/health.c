@@ -112,8 +112,7 @@ static void note_clock(const struct d9__ring_health *before, const struct d9__cl
 		d9__note(D9_LOG_WARNING, "clock: the ticks of a thread jumped");
 }
 
-void d9__health_publish(const struct d9__writer *writer, const struct d9__open_calls *open, int state,
-			uint64_t now_ns)
+struct d9__ring_health *d9__health_begin(const struct d9__writer *writer, int state, uint64_t now_ns)
 {
 	struct d9__ring_health *health = d9__ring.health;
 	uint32_t seq = atomic_load_explicit(&health->seq, memory_order_relaxed);
@@ -138,9 +137,15 @@ void d9__health_publish(const struct d9__writer *writer, const struct d9__open_c
 	fill_writer(health, writer);
 	fill_clock(health, &clock);
 	fill_facts(health);
-	d9__open_calls_publish(open, health);
+	return health;
+}
+
+void d9__health_end(struct d9__ring_health *health)
+{
+	uint32_t seq = atomic_load_explicit(&health->seq, memory_order_relaxed);
+
 	/* release: pairs with the acquire of whoever reads the page between two equal sequences */
-	atomic_store_explicit(&health->seq, seq + 2, memory_order_release);
+	atomic_store_explicit(&health->seq, seq + 1, memory_order_release);
 }
 
 void d9__health_event(struct d9__builder *out, const struct d9__writer *writer, int state,

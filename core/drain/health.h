@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "record/open_calls.h"
+#include "ring/ring_file.h"
 #include "segment/builder.h"
 #include "segment/writer.h"
 
@@ -15,9 +15,12 @@ uint64_t d9__health_lost(void);
 /* The same by cause. */
 uint64_t d9__health_lost_by(unsigned cause);
 
-/* Write the health page of the ring.  Flush thread. */
-void d9__health_publish(const struct d9__writer *writer, const struct d9__open_calls *open, int state,
-			uint64_t now_ns);
+/*
+ * Write the health page of the ring: the caller puts the calls that are open into what the first returns, and the second follows.
+ * Flush thread.
+ */
+struct d9__ring_health *d9__health_begin(const struct d9__writer *writer, int state, uint64_t now_ns);
+void d9__health_end(struct d9__ring_health *health);
 
 /* Make |out| a batch with one RecorderHealthEvent.  Flush thread. */
 void d9__health_event(struct d9__builder *out, const struct d9__writer *writer, int state,

@@ -19,7 +19,6 @@
 #include "drain/rescue.h"
 #include "drain/side_event.h"
 #include "format/encoder.h"
-#include "record/open_calls.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
 #include "segment/files.h"

@@ -6,7 +6,7 @@
 #include <sys/auxv.h>
 
 #include "hook/elf_module.h"
-#include "record/own_memory.h"
+#include "base/own_memory.h"
 
 #define DYN_AT_ONCE 32
 

@@ -2,7 +2,7 @@
 /*
  * One mapped module, as the loader shows it: ranges, symbols and relocations.
  *
- * Its file may have been cut since it was loaded, see record/own_memory.h.  What a walk reads of all modules is copied: headers,
+ * Its file may have been cut since it was loaded, see base/own_memory.h.  What a walk reads of all modules is copied: headers,
  * the dynamic section, relocations, and what they name.  What a module defines is looked up in place, and only in the C
  * library and loop libraries, which the program calls itself.
  */

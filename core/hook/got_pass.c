@@ -23,7 +23,7 @@
 #include "hook/elf_module.h"
 #include "hook/got_pass.h"
 #include "hook/word.h"
-#include "record/own_memory.h"
+#include "base/own_memory.h"
 
 #define MODULES_MAX 2048
 #define SLOTS_MAX   16384

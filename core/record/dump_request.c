@@ -18,7 +18,7 @@
 #include "ring/clock.h"
 #include "record/dump_request.h"
 #include "record/flush.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "record/recorder.h"
 
 #define MS_NS   UINT64_C(1000000)

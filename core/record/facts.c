@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <dial9/error.h>
 #include <dial9/version.h>
 
 #include "record/facts.h"
@@ -58,6 +59,11 @@ static void forget_sources(void)
 		d9__metadata_set(keys[i], NULL);
 }
 
+void d9__facts_tell_ring_name(void)
+{
+	d9__metadata_set("ring.not_renamed", d9__ring.not_renamed ? d9_strerror(d9__ring.not_renamed) : NULL);
+}
+
 void d9__facts_set(const struct d9_options *options, const char *boot_id)
 {
 	cpu_set_t cpus;
@@ -74,6 +80,7 @@ void d9__facts_set(const struct d9_options *options, const char *boot_id)
 	if (d9__ring.why[0])
 		d9__metadata_set("ring.fallback", d9__ring.why);
 	set_ring_limit();
+	d9__facts_tell_ring_name();
 	d9__metadata_set("dial9-c.version", D9_VERSION);
 	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
 	d9__metadata_set("processes.cloned", NULL); /* if it is the parent's */

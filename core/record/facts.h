@@ -13,3 +13,6 @@ void d9__facts_set(const struct d9_options *options, const char *boot_id);
  * trace, and how many raw clones the process made.  Flush thread, at a tick.
  */
 void d9__facts_refresh(void);
+
+/* Set why the ring does not have the name of this recorder, or that it has.  Its starter, and the flush thread. */
+void d9__facts_tell_ring_name(void);

@@ -35,6 +35,7 @@
 #include "drain/health.h"
 #include "drain/side_event.h"
 #include "record/dump_request.h"
+#include "record/facts.h"
 #include "record/flush.h"
 #include "record/flush_self.h"
 #include "record/flush_wait.h"
@@ -45,7 +46,7 @@
 #include "record/process_state.h"
 #include "record/requests.h"
 #include "record/sampling.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "record/source.h"
 #include "record/system_facts.h"
 #include "record/triggers.h"
@@ -150,6 +151,7 @@ static void open_directory(void)
 		memcpy(d9__flush.boot_id, self->writer.ns.boot_id, sizeof(d9__flush.boot_id));
 		d9__metadata_set("boot_id", d9__flush.boot_id);
 		d9__ring_set_boot_id(d9__flush.boot_id);
+		d9__facts_tell_ring_name();
 	}
 	set_state(err ? D9_RECORDER_PAUSED : D9_RECORDER_RECORDING);
 	/* release: the boot id is read after it */
@@ -420,6 +422,14 @@ static uint32_t own_slot(void)
 	return (uintptr_t)slot < D9__SLOT_SENTINELS ? DISABLED_OWN : d9__slot_index(slot);
 }
 
+static void publish_health(int state, uint64_t now_ns)
+{
+	struct d9__ring_health *health = d9__health_begin(&self->writer, state, now_ns);
+
+	d9__open_calls_publish(&self->open, health);
+	d9__health_end(health);
+}
+
 /* True if the ring was not emptied and another tick should follow at once. */
 static bool tick(void)
 {
@@ -465,7 +475,7 @@ static bool tick(void)
 	d9__dead_peers_next(&self->dead, &self->writer, d9__flush.trace_dir, now_ns);
 	update_state();
 	d9__writer_publish(&self->writer);
-	d9__health_publish(&self->writer, &self->open, self->state, now_ns);
+	publish_health(self->state, now_ns);
 	d9__pace_choose(&self->pace, now_ns, worked, self->writer.ret.rotation_ns);
 	triggers_ns = d9__triggers_period_ns(&self->open);
 	if (self->pace.period_ns > triggers_ns)
@@ -590,7 +600,7 @@ static void finish(void)
 	d9__writer_close(&self->writer, now_ns);
 	if (left && self->writer.retry_ns && self->heard)
 		atomic_store_explicit(&d9__flush.end_err, d9__flush_last_error(), memory_order_relaxed);
-	d9__health_publish(&self->writer, &self->open, D9_RECORDER_STOPPED, now_ns);
+	publish_health(D9_RECORDER_STOPPED, now_ns);
 	d9__drain_release(&self->drain);
 	d9__builder_release(&self->note);
 	d9__open_calls_release(&self->open);
@@ -616,7 +626,7 @@ static uint64_t wait_ns(void)
 
 static void become_known(void)
 {
-	atomic_store_explicit(&d9__flush.self, (uintptr_t)pthread_self(), memory_order_relaxed);
+	atomic_store_explicit(&d9__thread_flush, (uintptr_t)pthread_self(), memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.tid, (int)syscall(SYS_gettid), memory_order_relaxed);
 }
 
@@ -633,7 +643,7 @@ static bool steps_aside(void)
 	if (!d9__descriptors_send())
 		return false;
 	/* Not after the end, when the program's next thread may have it. */
-	atomic_store_explicit(&d9__flush.self, 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__thread_flush, 0, memory_order_relaxed);
 	/* acq_rel: pairs with the acquire of who waits, and the next thread's start; fails if that has given up */
 	if (atomic_compare_exchange_strong_explicit(&d9__flush.aside, &asked, D9__ASIDE_GONE, memory_order_acq_rel,
 						    memory_order_relaxed)) {
@@ -708,7 +718,7 @@ static void *flush_main(void *arg)
 	d9__open_calls_begin(&self->open);
 	d9__process_state_begin(&self->process);
 	d9__dead_peers_begin(&self->dead, wants_directory() && self->writer.collect);
-	d9__health_publish(&self->writer, &self->open, self->state, self->second_ns);
+	publish_health(self->state, self->second_ns);
 	return run();
 }
 
@@ -832,5 +842,6 @@ void d9__flush_fork_child(void)
 	d9__triggers_fork_child();
 	d9__flush_wait_fork_child();
 	memset(&d9__flush, 0, sizeof(d9__flush));
+	atomic_store_explicit(&d9__thread_flush, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.state, D9_RECORDER_STOPPED, memory_order_relaxed);
 }

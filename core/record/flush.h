@@ -30,7 +30,6 @@ struct d9__flush {
 
 	/* Flush thread writes, others read (relaxed unless noted). */
 	_Atomic(int) state; /* enum d9_recorder_state */
-	_Atomic(uintptr_t) self; /* its pthread_self(), by which others know that they are it; 0: there is none */
 	uintptr_t stack;	 /* before |moved|, like the next: its low end */
 	size_t stack_bytes;
 	_Atomic(int) tid; /* its, which stays when it has ended */
@@ -51,11 +50,6 @@ struct d9__flush {
 };
 
 extern struct d9__flush d9__flush;
-
-static inline bool d9__flush_is_caller(void)
-{
-	return atomic_load_explicit(&d9__flush.self, memory_order_relaxed) == (uintptr_t)pthread_self();
-}
 
 /* Whether what is wrong with the trace directory may pass by itself, which is no reason not to start. */
 bool d9__flush_may_pass(int err);

@@ -11,7 +11,7 @@
 #include "record/flush_wait.h"
 #include "record/pace.h"
 #include "record/sampling.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "ring/ring_file.h"
 
 #define MS_NS           UINT64_C(1000000)

@@ -20,7 +20,7 @@
 #include "record/flush.h"
 #include "record/last_thread.h"
 #include "record/recorder.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "segment/metadata.h"
 #include "segment/user_callbacks.h"
 
@@ -58,7 +58,7 @@ static bool count_threads(unsigned *n, bool *main_ended)
 /* It may be away for a while. */
 static unsigned is_flushing(void)
 {
-	return atomic_load_explicit(&d9__flush.self, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&d9__thread_flush, memory_order_relaxed) != 0;
 }
 
 /* Nobody but the main thread's remains, this thread, the flush thread and that of callbacks. */

@@ -18,7 +18,7 @@
 #include "segment/modules.h"
 #include "ring/note.h"
 #include "ring/ring_file.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "record/sampling.h"
 
 #define OURS_MAX   (48 + D9__MAPPED_MAX)

@@ -27,8 +27,6 @@
 #include "ring/slot.h"
 
 #define D9__OPEN_CALLS_MAX    64u /* of more, the longest */
-#define D9__OPEN_CALL_NS      UINT64_C(10000000)   /* younger ones are none */
-#define D9__OPEN_CALL_HUNG_NS UINT64_C(1000000000) /* older ones are told each second */
 #define D9__OPEN_CALL_FDS     256u /* descriptors that are told by their number */
 
 struct d9__open_call {

@@ -39,11 +39,12 @@
 #include "ring/note.h"
 #include "record/recorder.h"
 #include "ring/ring_file.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "record/sampling.h"
 #include "ring/slot.h"
 #include "record/source.h"
 #include "base/span_filter.h"
+#include "base/thread.h"
 #include "record/triggers.h"
 #include "record/usage.h"
 
@@ -635,7 +636,7 @@ bool d9__recorder_step_aside(void)
 	struct d9__calm before;
 	bool go;
 
-	if (d9__sandbox_is_shut() || !is_mine() || d9__flush_is_caller() || !d9__calm_lock(&before, &lock))
+	if (d9__sandbox_is_shut() || !is_mine() || d9__thread_is_flush() || !d9__calm_lock(&before, &lock))
 		return false;
 	go = atomic_load_explicit(&running, memory_order_relaxed) && !away &&
 	     d9__options_number(&options, D9__OPTION_STEP_ASIDE) &&

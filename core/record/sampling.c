@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/options.h"
+#include "base/own_memory.h"
 #include "record/sampling.h"
 #include "ring/ring_file.h"
 
@@ -40,8 +41,7 @@ void d9__sampling_set(const struct d9_options *options)
 			      memory_order_relaxed);
 	atomic_store_explicit(&sampling->unguarded_tsc, d9__options_number(options, D9__OPTION_GUARD_TSC) == 0,
 			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->unguarded_modules, d9__options_number(options, D9__OPTION_GUARD_MODULES) == 0,
-			      memory_order_relaxed);
+	d9__own_memory_trust(d9__options_number(options, D9__OPTION_GUARD_MODULES) == 0);
 	atomic_store_explicit(&sampling->unguarded_locking, d9__options_number(options, D9__OPTION_GUARD_LOCKING) == 0,
 			      memory_order_relaxed);
 	atomic_store_explicit(&sampling->idle_ns, d9__options_number(options, D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS,

@@ -19,7 +19,6 @@ struct d9__sampling {
 	_Atomic(bool) blocking;	     /* time the calls that can block, in callbacks */
 	_Atomic(bool) guard_signals; /* the program does not meet the signal of samples */
 	_Atomic(bool) unguarded_tsc; /* threads that may not read the time are recorded all the same */
-	_Atomic(bool) unguarded_modules; /* what is mapped of files is read as if nobody cut them */
 	_Atomic(bool) unguarded_locking; /* mlockall() is as the kernel has it */
 	_Atomic(uint32_t) cpu_backend; /* enum d9_cpu_backend */
 	_Atomic(bool) off_cpu;	     /* stacks where threads leave the CPU, too */

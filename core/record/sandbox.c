@@ -17,8 +17,6 @@
 
 #define DEADLINE_MS 2000 /* an idle flush thread looks once a second */
 
-_Atomic(bool) d9__sandbox_shut;
-
 static _Atomic(bool) was_shut, ends_all;
 static void (*prepare)(void);
 static void (*on_bar)(bool barred);

@@ -18,18 +18,12 @@
 
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <dial9/export.h>
 
-extern D9_API _Atomic(bool) d9__sandbox_shut;
+#include "base/sandbox.h"
 
-/* Whether threads of the program must make no system call for us. */
-static inline bool d9__sandbox_is_shut(void)
-{
-	return atomic_load_explicit(&d9__sandbox_shut, memory_order_relaxed);
-}
 
 /* Call |fn| on a thread that is about to get a filter, for what has to be made before.  At most one function. */
 void d9__sandbox_on_enter(void (*fn)(void));

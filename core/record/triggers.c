@@ -33,7 +33,7 @@
 #include "drain/rates.h"
 #include "record/flush.h"
 #include "record/levels.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "ring/clock.h"
 #include "base/descriptors.h"
 #include "ring/emit_inl.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/mapped.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
 

@@ -20,9 +20,9 @@
 #include "ring/gate.h"
 #include "base/mapped.h"
 #include "base/memory_limit.h"
-#include "segment/metadata.h"
+#include "base/proc.h"
 #include "ring/ring_file.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "base/test_point.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)
@@ -283,19 +283,6 @@ static int map_first(int fd, bool in_memory)
 
 /* ---- contents ---- */
 
-/* Field 22 of /proc/self/stat; the name in field 2 may hold blanks and parentheses. */
-static uint64_t process_start_time(void)
-{
-	char buf[1024], *p;
-
-	if (read_file("/proc/self/stat", buf, sizeof(buf)) <= 0)
-		return 0;
-	p = strrchr(buf, ')');
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	return p ? strtoull(p + 1, NULL, 10) : 0;
-}
-
 static void copy_text(char *to, size_t size, const char *from)
 {
 	size_t len = from ? strnlen(from, size - 1) : 0;
@@ -328,7 +315,7 @@ static void fill_header(const struct d9__ring_options *options, enum d9__ring_ki
 	header->chunks_at = D9__RING_CHUNKS_AT;
 	header->chunks_max = d9__ring.chunks_max;
 	header->pid = (uint32_t)getpid();
-	header->start_time = process_start_time();
+	header->start_time = d9__proc_start(0);
 	if (read_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0)
 		copy_text(header->kernel_boot_id, 37, boot_id);
 	fill_texts(options);
@@ -528,12 +515,10 @@ static int give_name(const struct d9__ring_options *options)
 	return 0;
 }
 
-/* Whoever looks for the ring by the names of the recorder that starts now finds it, or is told why not. */
+/* The ring is to be found by the names of the recorder that starts now. */
 static void rename_ring(const struct d9__ring_options *options)
 {
-	int err = strcmp(d9__ring.header->boot_id, options->boot_id) == 0 ? 0 : give_name(options);
-
-	d9__metadata_set("ring.not_renamed", err ? d9_strerror(err) : NULL);
+	d9__ring.not_renamed = strcmp(d9__ring.header->boot_id, options->boot_id) == 0 ? 0 : give_name(options);
 }
 
 /* The descriptor that went with the flush thread before.  -1: the file is gone, or another one. */

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "base/store_name.h"
+#include "base/time.h"
 #include "base/trigger_text.h"
 #include "ring/clock.h"
 #include "ring/note.h"
@@ -194,7 +195,9 @@ enum d9__ring_state {
 	D9__STATE_STOPPED,
 };
 
-#define D9__RING_OPEN_MAX 12
+#define D9__RING_OPEN_MAX     12
+#define D9__OPEN_CALL_NS      (10 * D9__MS_NS) /* younger ones are none */
+#define D9__OPEN_CALL_HUNG_NS D9__SECOND_NS    /* older ones are told each second */
 
 /* A callback that had not returned at the last tick: see open_calls.h.  Texts end. */
 struct d9__ring_open {
@@ -280,6 +283,7 @@ struct d9__ring {
 	char path[128 + 1024];          /* "" if it has no name */
 	const char *limited_by;         /* what made it smaller than it was asked to be; NULL: nothing */
 	char why[96];                   /* why not the first choice, "" if it is; told as metadata */
+	int not_renamed;                /* -errno: why it does not have the name of this recorder; 0; told likewise */
 };
 extern struct d9__ring d9__ring;
 

@@ -15,30 +15,23 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/dir.h"
 #include "base/heap.h"
 #include "base/lines.h"
-#include "drain/dead_ring.h"
+#include "base/proc.h"
+#include "base/time.h"
 #include "ring/ring_view.h"
 
 #define LOOKS_MAX   20 /* at a page whose writer may be in it, at a lock that is held for a moment */
 #define LOOK_MS     4  /* that one at all of a ring takes */
-#define MS_NS       UINT64_C(1000000)
 #define PATIENCE_MS 1000
 #define SHARE       10 /* of the time that goes on is for waiting, too */
 
 /* ---- time ---- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /*
  * Whether there are |ms| to try again.  Rings that never settle, of which somebody may have left any number, share
@@ -48,8 +41,8 @@ static bool has_patience(unsigned ms)
 {
 	static uint64_t begun_ns, used_ms;
 
-	begun_ns = begun_ns ? begun_ns : now_ns();
-	if (used_ms + ms > PATIENCE_MS + (now_ns() - begun_ns) / MS_NS / SHARE)
+	begun_ns = begun_ns ? begun_ns : d9__mono_ns();
+	if (used_ms + ms > PATIENCE_MS + (d9__mono_ns() - begun_ns) / D9__MS_NS / SHARE)
 		return false;
 	used_ms += ms;
 	return true;
@@ -60,7 +53,7 @@ static bool pause_a_moment(void)
 {
 	if (!has_patience(1))
 		return false;
-	nanosleep(&(struct timespec){ 0, MS_NS }, NULL);
+	nanosleep(&(struct timespec){ 0, D9__MS_NS }, NULL);
 	return true;
 }
 
@@ -244,41 +237,16 @@ static bool is_ring_link(const char *link)
 	       (len > 5 && !strcmp(link + len - 5, ".ring"));
 }
 
-/* State and start time of |pid|: fields 3 and 22 of its stat.  False if there is none. */
-static bool read_stat(pid_t pid, char *state, uint64_t *start_time)
-{
-	char path[64], buf[1024], *p;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	p = strrchr(buf, ')');
-	if (!p || p[1] != ' ')
-		return false;
-	*state = p[2];
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	*start_time = p ? strtoull(p + 1, NULL, 10) : 0;
-	return true;
-}
-
 /*
  * Adopt the ring |fd|, a descriptor of |pid|, unless it is another's: a recorder opens the rings of dead processes, too,
  * to save what is in them.  0, -ENOENT if it is another's, or as d9__ring_view_adopt().
  */
 static int take_own(struct d9__ring_view *view, pid_t pid, int fd)
 {
-	uint64_t start_time;
-	char state;
+	struct d9__proc_stat stat;
 	int err = d9__ring_view_adopt(view, fd);
 
-	if (err || !read_stat(pid, &state, &start_time) || start_time == view->header.start_time)
+	if (err || !d9__proc_stat_read(&stat, pid) || d9__proc_stat_field(&stat, D9__STAT_START) == view->header.start_time)
 		return err;
 	d9__ring_view_close(view);
 	return -ENOENT;
@@ -438,10 +406,13 @@ int d9__ring_view_find(struct d9__ring_view *view, pid_t pid, uint64_t *steps)
 /* Its process, or one of the same number that began at the same time; |*state| as /proc tells it. */
 static bool is_running(const struct d9__ring_view *view, char *state)
 {
-	uint64_t start_time;
+	struct d9__proc_stat stat;
 
-	return read_stat(view->pid, state, &start_time) && start_time == view->header.start_time && *state != 'Z' &&
-	       *state != 'X';
+	/* 0, which a damaged header may hold, is no process; for d9__proc_stat_read() it would be this one. */
+	if (!view->pid || !d9__proc_stat_read(&stat, view->pid))
+		return false;
+	*state = stat.state;
+	return d9__proc_stat_field(&stat, D9__STAT_START) == view->header.start_time && stat.state != 'Z' && stat.state != 'X';
 }
 
 /*
@@ -460,12 +431,40 @@ static bool is_held(const struct d9__ring_view *view, int looks_max, bool otherw
 	return false;
 }
 
+static bool line_maps(const char *line, const struct stat *st)
+{
+	unsigned major, minor;
+	unsigned long inode;
+
+	if (sscanf(line, "%*s %*s %*s %x:%x %lu", &major, &minor, &inode) != 3 ||
+	    inode != (unsigned long)st->st_ino)
+		return false;
+	/* Some file systems show another device here than in stat(2). */
+	return (major == major(st->st_dev) && minor == minor(st->st_dev)) ||
+	       strstr(line, "/ring") || strstr(line, ".ring");
+}
+
+bool d9__ring_view_is_mapped(uint32_t pid, const struct stat *st)
+{
+	struct d9__lines maps;
+	bool found = false;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	if (!d9__lines_open(&maps, path))
+		return errno != ENOENT && errno != ESRCH;
+	while (!found && d9__lines_next(&maps))
+		found = line_maps(maps.text, st);
+	d9__lines_close(&maps);
+	return found;
+}
+
 /* A process that became another program by exec() has its pid and start time still, but not this. */
 static bool is_mapped(const struct d9__ring_view *view)
 {
 	struct stat st;
 
-	return fstat(view->fd, &st) || d9__dead_ring_is_mapped((uint32_t)view->pid, &st);
+	return fstat(view->fd, &st) || d9__ring_view_is_mapped((uint32_t)view->pid, &st);
 }
 
 enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view)
@@ -516,7 +515,7 @@ static int read_health(const struct d9__ring_view *view, struct d9__ring_health 
 		if (i && !pause_a_moment())
 			break;
 		err = d9__ring_view_read(view, D9__RING_HEALTH_AT, &before, sizeof(before));
-		/* acquire: pairs with the release of the sequence in d9__health_publish() */
+		/* acquire: pairs with the release of the sequence in d9__health_end() */
 		atomic_thread_fence(memory_order_acquire);
 		if (!err)
 			err = d9__ring_view_read(view, D9__RING_HEALTH_AT, health, sizeof(*health));
@@ -670,7 +669,7 @@ int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *l
 		err = read_health(view, &look->health, &look->torn);
 		if (!err)
 			err = read_tables(view, tables);
-		look->mono_ns = now_ns();
+		look->mono_ns = d9__mono_ns();
 		if (!err)
 			err = count_chunks(view, tables, look);
 		if (!err)

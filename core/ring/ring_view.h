@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "ring/chunk.h"
@@ -97,6 +98,9 @@ int d9__ring_view_read(const struct d9__ring_view *view, uint64_t offset, void *
  * without a name: the process is there.
  */
 enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view);
+
+/* True if process |pid| maps the file of |st|, or if /proc does not show that. */
+bool d9__ring_view_is_mapped(uint32_t pid, const struct stat *st);
 
 /* Whether its process is there still, as another program: by exec(), which never knew of the ring. */
 bool d9__ring_view_replaced(const struct d9__ring_view *view);

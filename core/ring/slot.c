@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 #include "ring/chunk.h"
 #include "ring/gate.h"
 #include "ring/names.h"

@@ -14,9 +14,9 @@
 
 #include "base/mapped.h"
 #include "base/options.h"
+#include "base/own_memory.h"
+#include "base/thread.h"
 #include "base/time.h"
-#include "record/flush.h"
-#include "record/own_memory.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
@@ -432,7 +432,7 @@ void d9__alloc_sample(void *block, size_t size, const void *caller)
 	}
 	/* Allocations of the flush thread are ours, also by way of libraries. */
 	if (!rate || !block || thread->inside || thread->paused || d9__slot_is_barred(d9__self.slot) ||
-	    atomic_load_explicit(&d9__flush.self, memory_order_relaxed) == (uintptr_t)pthread_self())
+	    d9__thread_is_flush())
 		return;
 	enter(SAMPLING);
 	if (is_due(thread, size, rate))

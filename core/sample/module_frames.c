@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/own_memory.h"
+#include "base/own_memory.h"
 
 #include "base/heap.h"
 #include "sample/eh_frame.h"

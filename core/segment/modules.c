@@ -18,9 +18,8 @@
 #include "base/heap.h"
 #include "base/sanitized.h"
 #include "base/thread.h"
-#include "record/flush.h"
-#include "record/own_memory.h"
-#include "record/sandbox.h"
+#include "base/own_memory.h"
+#include "base/sandbox.h"
 #include "ring/clock.h"
 #include "ring/note.h"
 #include "segment/modules.h"
@@ -258,7 +257,7 @@ static struct timespec in_ms(long ms)
 /* How many the program has beside the caller; -1 if that is not told. */
 static int other_threads(void)
 {
-	int ours = atomic_load_explicit(&d9__flush.self, memory_order_relaxed) != 0, before = errno, n = -1;
+	int ours = atomic_load_explicit(&d9__thread_flush, memory_order_relaxed) != 0, before = errno, n = -1;
 	struct stat tasks;
 
 	if (!d9__sandbox_is_shut() && !stat("/proc/self/task", &tasks))
@@ -373,7 +372,7 @@ bool d9__modules_may_walk(void)
 	int before = errno;
 	bool may;
 
-	if (!atomic_load_explicit(&in_doubt, memory_order_relaxed) || d9__flush_is_caller())
+	if (!atomic_load_explicit(&in_doubt, memory_order_relaxed) || d9__thread_is_flush())
 		return true;
 	if (d9__sandbox_is_shut())
 		return false;

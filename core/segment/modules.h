@@ -38,7 +38,7 @@ struct dl_phdr_info;
 
 /*
  * Fill in the addresses and the build-id of a module that dl_iterate_phdr() shows.  |info| has headers that can be read, see
- * record/own_memory.h.
+ * base/own_memory.h.
  */
 void d9__module_describe(struct d9__module *module, const struct dl_phdr_info *info);
 

@@ -13,7 +13,7 @@
 #include <dial9/options.h>
 #include <dial9/recorder.h>
 
-#include "record/flush.h"
+#include "base/thread.h"
 #include "sample/alloc.h"
 #include "sample/alloc_gap.h"
 #include "support/d9_test.h"
@@ -297,11 +297,11 @@ static void test_the_flush_thread_is_not_sampled(void)
 
 	CU_ASSERT_EQUAL_FATAL(start(&recorder, 1), 0);
 	CU_ASSERT_TRUE_FATAL(begins());
-	flush = atomic_exchange(&d9__flush.self, (uintptr_t)pthread_self());
+	flush = atomic_exchange(&d9__thread_flush, (uintptr_t)pthread_self());
 	CU_ASSERT_TRUE(flush != 0 && flush != (uintptr_t)pthread_self());
 	block = hooked_malloc(10);
 	CU_ASSERT_TRUE(no_bits());
-	atomic_store(&d9__flush.self, flush);
+	atomic_store(&d9__thread_flush, flush);
 	hooked_free(block);
 	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 10000), 0);
 }

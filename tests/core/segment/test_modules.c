@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/sanitized.h"
-#include "record/own_memory.h"
+#include "base/own_memory.h"
 #include "segment/modules.h"
 #include "support/d9_test.h"
 

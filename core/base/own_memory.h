@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Read as if no file was ever cut, or with false not any more.  Any thread. */
+void d9__own_memory_trust(bool trust);
+
 /*
  * Copy |len| bytes from |address| on.  How many there are up to the first that cannot be read.  Keeps errno, allocates
  * nothing.  Where threads may make no system call, as behind a filter, it touches the memory.

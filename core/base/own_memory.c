@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "record/own_memory.h"
+#include "base/own_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +10,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "record/sampling.h"
-#include "record/sandbox.h"
+#include "base/sandbox.h"
 
 static _Atomic(bool) refused; /* process_vm_readv(), by a filter */
+static _Atomic(bool) trusted;
+
+void d9__own_memory_trust(bool trust)
+{
+	atomic_store_explicit(&trusted, trust, memory_order_relaxed);
+}
 
 /* The file is opened at each read: nobody has to keep its descriptor. */
 static ssize_t read_by_file(uintptr_t address, void *out, size_t len)
@@ -58,7 +63,7 @@ size_t d9__own_memory_read(uintptr_t address, void *out, size_t len)
 	int saved = errno;
 	size_t n = len;
 
-	if (d9__sandbox_is_shut() || atomic_load_explicit(&d9__sampling.unguarded_modules, memory_order_relaxed))
+	if (d9__sandbox_is_shut() || atomic_load_explicit(&trusted, memory_order_relaxed))
 		memcpy(out, (const void *)address, len);
 	else
 		n = read_all(address, out, len);
