@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <dial9/error.h>
+#include <dial9/recorder.h>
 
 #include "drain/health.h"
 #include "format/encoder.h"
@@ -41,6 +42,19 @@ uint64_t d9__health_lost(void)
 	for (unsigned cause = 0; cause < D9__LOSS_CAUSES; cause++)
 		lost += d9__health_lost_by(cause);
 	return lost;
+}
+
+const char *d9_recorder_state_text(enum d9_recorder_state state)
+{
+	static const char *const texts[] = { "starting", "recording", "flight",  "disabled",
+					     "paused",   "stopping",  "stopped" };
+
+	return (unsigned)state < sizeof(texts) / sizeof(texts[0]) ? texts[state] : "unknown";
+}
+
+const char *d9_loss_text(enum d9_loss loss)
+{
+	return (unsigned)loss < D9_LOSS_COUNT ? d9__loss_names[loss] : "unknown";
 }
 
 static void fill_writer(struct d9__ring_health *health, const struct d9__writer *writer)

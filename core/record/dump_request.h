@@ -7,9 +7,23 @@
 
 struct d9__dump_request;
 
+/* A request with one reference, the caller's, and an empty dump.  NULL: no memory. */
+struct d9__dump_request *d9__dump_request_new(void);
+
+/* What is asked for, and once it is made, what came of it. */
+struct d9__dump *d9__dump_request_dump(struct d9__dump_request *request);
+
+/* Hand |request| to the flush thread. */
+void d9__dump_request_push(struct d9__dump_request *request);
+
+/* Wait until it is made.  0, -ETIMEDOUT, or -ESHUTDOWN: the flush thread has ended. */
+int d9__dump_request_await(struct d9__dump_request *request, uint64_t deadline_ns);
+
+/* Give up the caller's reference. */
+void d9__dump_request_drop(struct d9__dump_request *request);
+
 /* Flush thread: the next one that waits, NULL if none does. */
 struct d9__dump_request *d9__dump_request_next(void);
-struct d9__dump *d9__dump_request_dump(struct d9__dump_request *request);
 
 /* Flush thread: it was made; whoever waits for it is told.  |request| is gone then. */
 void d9__dump_request_done(struct d9__dump_request *request);

@@ -28,6 +28,7 @@
 #include "base/sanitized.h"
 #include "base/test_point.h"
 #include "base/thread.h"
+#include "base/time.h"
 #include "drain/dead_peers.h"
 #include "drain/description.h"
 #include "drain/drain.h"
@@ -35,7 +36,6 @@
 #include "drain/health.h"
 #include "drain/side_event.h"
 #include "record/dump_request.h"
-#include "record/facts.h"
 #include "record/flush.h"
 #include "record/flush_self.h"
 #include "record/flush_wait.h"
@@ -63,9 +63,7 @@
 #include "segment/modules.h"
 #include "segment/note_event.h"
 
-#define MS_NS        UINT64_C(1000000)
-#define SECOND_NS    UINT64_C(1000000000)
-#define ATTACHING    (2 * MS_NS) /* more than it takes */
+#define ATTACHING    (2 * D9__MS_NS) /* more than it takes */
 #define STACK_BYTES  (256u << 10)
 #define SPARE_CHUNKS 4
 #define DISABLED_OWN UINT32_MAX
@@ -127,35 +125,14 @@ static void step_forward(void)
 
 /* ---- state ---- */
 
-static void set_state(int state)
-{
-	self->state = state;
-	atomic_store_explicit(&d9__flush.state, state, memory_order_release);
-}
-
 static void update_state(void)
 {
 	bool on = d9__gate_bits() != 0;
 
 	/* In flight mode it keeps what it records, whether or not a directory can be had. */
-	set_state(self->writer.retry_ns && !self->flight ? D9_RECORDER_PAUSED :
+	d9__flush_set_state(self->writer.retry_ns && !self->flight ? D9_RECORDER_PAUSED :
 		  !on ? D9_RECORDER_DISABLED :
 		  self->flight ? D9_RECORDER_FLIGHT : D9_RECORDER_RECORDING);
-}
-
-static void open_directory(void)
-{
-	int err = d9__writer_open(&self->writer, d9__flush.trace_dir, d9__clock_real_ns() / MS_NS);
-
-	if (!err && self->writer.has_dir) {
-		memcpy(d9__flush.boot_id, self->writer.ns.boot_id, sizeof(d9__flush.boot_id));
-		d9__metadata_set("boot_id", d9__flush.boot_id);
-		d9__ring_set_boot_id(d9__flush.boot_id);
-		d9__facts_tell_ring_name();
-	}
-	set_state(err ? D9_RECORDER_PAUSED : D9_RECORDER_RECORDING);
-	/* release: the boot id is read after it */
-	atomic_store_explicit(&d9__flush.open_result, err, memory_order_release);
 }
 
 bool d9__flush_may_pass(int err)
@@ -174,107 +151,12 @@ static bool is_stillborn(void)
 	return true;
 }
 
-static bool wants_directory(void)
-{
-	return self->writer.kind == D9_WRITER_ROTATING || self->writer.kind == D9_WRITER_SINGLE;
-}
-
-bool d9__flush_have_place(uint64_t now_ns)
-{
-	if (wants_directory() && !self->writer.has_dir) {
-		if (self->writer.retry_ns > now_ns && self->writer.uid == geteuid())
-			return false;
-		open_directory();
-		if (!self->writer.has_dir) {
-			self->writer.seg.failed_op = "open";
-			d9__writer_abandon(&self->writer,
-					   atomic_load_explicit(&d9__flush.open_result,
-								memory_order_relaxed),
-					   now_ns);
-			return false;
-		}
-		self->writer.retry_ns = 0;
-	}
-	d9__writer_follow_user(&self->writer);
-	return d9__writer_ready(&self->writer, now_ns);
-}
-
-void d9__flush_retry_now(uint64_t now_ns)
-{
-	if (self->writer.retry_ns > now_ns)
-		self->writer.retry_ns = now_ns;
-}
-
-int d9__flush_last_error(void)
-{
-	return atomic_load_explicit(&self->writer.counters->error, memory_order_relaxed);
-}
-
 /* ---- a tick ---- */
-
-/* What handlers left in side rings goes where everything else is; not any more when this thread has given its slot back. */
-static void move_side_rings(void)
-{
-	if ((uintptr_t)d9__self.slot >= D9__SLOT_SENTINELS)
-		d9__side_take_all(d9__self.slot);
-}
-
-/* Everything that was published so far reaches the file. */
-static void drain_all(uint64_t now_ns)
-{
-	move_side_rings();
-	/* Busy threads may go on handing over; each round takes what the one before had to leave. */
-	for (int round = 0; round < 20 && !self->writer.retry_ns; round++) {
-		d9__drain_full(&self->drain, now_ns);
-		if (d9__drain_prefixes(&self->drain, now_ns, 0))
-			break;
-	}
-	d9__drain_losses(&self->drain, now_ns);
-}
-
-/* Lines of the recorder's log make no segment: without one they stay in the ring. */
-static bool add_log(bool all, uint64_t now_ns)
-{
-	if (!self->writer.seg.open || d9__notes_end() == self->log.next)
-		return false;
-	d9__note_events(&self->log, &self->note, all);
-	return !d9__writer_note(&self->writer, &self->note, false, now_ns);
-}
-
-static void commit_with(bool all_of_log, uint64_t now_ns)
-{
-	bool told = add_log(all_of_log, now_ns);
-
-	if (d9__writer_commit(&self->writer, now_ns)) {
-		d9__drain_failed(&self->drain);
-		return;
-	}
-	d9__drain_wrote(&self->drain, now_ns);
-	if (told)
-		d9__note_events_told(&self->log);
-}
-
-void d9__flush_commit(uint64_t now_ns)
-{
-	commit_with(false, now_ns);
-}
 
 static void refresh_segment(uint64_t now_ns)
 {
 	if (d9__writer_refresh(&self->writer, now_ns))
 		d9__drain_failed(&self->drain);
-}
-
-/* Readers that know a task take no notice. */
-int d9__flush_announce(struct d9__dump_tasks *tasks, uint64_t ns, uint64_t now_ns)
-{
-	int err = d9__dump_tasks_announce(tasks, &self->writer, ns, now_ns);
-
-	if (!err)
-		return 0;
-	d9__writer_abandon(&self->writer, err, now_ns);
-	d9__drain_failed(&self->drain);
-	return err;
 }
 
 /* Where tasks began may be among what was lost. */
@@ -283,7 +165,7 @@ static void announce_again(uint64_t now_ns)
 	struct d9__dump_tasks all = { .failed = false };
 	uint64_t lost = d9__health_lost();
 
-	if (lost == self->lost_before || now_ns < self->announced_ns + SECOND_NS)
+	if (lost == self->lost_before || now_ns < self->announced_ns + D9__SECOND_NS)
 		return;
 	self->lost_before = lost;
 	self->announced_ns = now_ns;
@@ -292,41 +174,12 @@ static void announce_again(uint64_t now_ns)
 	d9__dump_tasks_release(&all);
 }
 
-void d9__flush_rotate(uint64_t now_ns)
-{
-	drain_all(now_ns);
-	d9__flush_commit(now_ns);
-	if (d9__writer_rotate(&self->writer, now_ns))
-		d9__drain_failed(&self->drain);
-}
-
-/* A burst that filled n chunks since the last tick may fill twice as many until the next. */
-void d9__flush_grow_ring(uint64_t now_ns)
-{
-	uint32_t sealed = d9__chunk_sealed_count();
-	uint32_t full = self->flight ? sealed - self->sealed : d9__chunk_full_count();
-	uint32_t wanted = 2 * full > D9__CHUNKS_AHEAD ? 2 * full : D9__CHUNKS_AHEAD;
-	int grown = 1;
-
-	self->sealed = sealed;
-	if (now_ns < self->grow_ns)
-		return;
-	while (grown == 1)
-		grown = d9__ring_grow_to(wanted);
-	/* Each try takes what room there is for a moment; others may need it. */
-	if (grown < 0) {
-		self->grow_ns = now_ns + SECOND_NS;
-		d9__note(D9_LOG_WARNING, "the ring cannot grow: %s", d9_strerror(grown));
-	}
-	d9__ring_let_threads_grow(grown >= 0);
-}
-
 static void take_prefixes(uint64_t now_ns, bool active)
 {
 	uint64_t every_ns = self->writer.ret.rotation_ns / 4;
 
-	if (every_ns > SECOND_NS)
-		every_ns = SECOND_NS;
+	if (every_ns > D9__SECOND_NS)
+		every_ns = D9__SECOND_NS;
 	if (now_ns - self->prefixes_ns < every_ns)
 		return;
 	self->prefixes_ns = now_ns;
@@ -351,7 +204,7 @@ static void once_a_second(uint64_t now_ns, bool active)
 {
 	struct d9__slot *own;
 
-	if (now_ns - self->second_ns < SECOND_NS)
+	if (now_ns - self->second_ns < D9__SECOND_NS)
 		return;
 	self->second_ns = now_ns;
 	step_back();
@@ -457,7 +310,7 @@ static bool tick(void)
 		fly(now_ns, active);
 	} else if (wanted && d9__flush_have_place(now_ns)) {
 		self->dormant = false;
-		move_side_rings();
+		d9__flush_move_side_rings();
 		worked = d9__drain_full(&self->drain, now_ns);
 		take_prefixes(now_ns, active);
 		once_a_second(now_ns, active);
@@ -499,7 +352,7 @@ static bool have_place_at_last(uint64_t now_ns)
 /* A thread that is stopped while it hands a chunk over gets a turn to go on; all it had recorded before is in there. */
 static void drain_rest(uint64_t now_ns)
 {
-	const struct timespec pause = { 0, MS_NS };
+	const struct timespec pause = { 0, D9__MS_NS };
 
 	if (!have_place_at_last(now_ns))
 		return;
@@ -507,7 +360,7 @@ static void drain_rest(uint64_t now_ns)
 		while (d9__drain_full(&self->drain, now_ns) && !self->writer.retry_ns)
 			;
 		if (!self->writer.retry_ns)
-			drain_all(now_ns);
+			d9__flush_drain(now_ns);
 		if (!d9__chunk_any_sealed())
 			break;
 		nanosleep(&pause, NULL);
@@ -552,7 +405,7 @@ static void finish(void)
 	uint64_t now_ns = d9__clock_mono_ns();
 	bool left;
 
-	set_state(D9_RECORDER_STOPPING);
+	d9__flush_set_state(D9_RECORDER_STOPPING);
 	d9__note(D9_LOG_INFO, "stopping");
 	step_forward();
 	self->writer.ending = true;
@@ -588,7 +441,7 @@ static void finish(void)
 	copy_jit_map();
 	d9__notes_settle(true);
 	if (!self->writer.retry_ns)
-		commit_with(true, now_ns);
+		d9__flush_commit_with(true, now_ns);
 	left = is_left() && !self->flight;
 	d9__writer_rotate(&self->writer, now_ns);
 	/* The segments of a dump are sealed now. */
@@ -669,7 +522,7 @@ static void *run(void)
 		again = tick();
 	}
 	finish();
-	set_state(D9_RECORDER_STOPPED);
+	d9__flush_set_state(D9_RECORDER_STOPPED);
 	/* release: pairs with the acquire of whoever waits for our end */
 	atomic_store_explicit(&d9__flush.ended, 1, memory_order_release);
 	syscall(SYS_futex, &d9__flush.ended, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
@@ -697,7 +550,7 @@ static void *flush_main(void *arg)
 	self->writer.lead_in = self->flight ? NULL : &d9__living_tasks_lead_in; /* dumps tell what is in them */
 	self->dormant = d9__flush.start_disabled;
 	if (!self->dormant)
-		open_directory();
+		d9__flush_open_directory();
 	self->stillborn = is_stillborn();
 	d9__drain_init(&self->drain, &self->writer);
 	/* Until here who starts the recorder waits. */
@@ -717,7 +570,7 @@ static void *flush_main(void *arg)
 	d9__description_refresh(&self->description, &self->note);
 	d9__open_calls_begin(&self->open);
 	d9__process_state_begin(&self->process);
-	d9__dead_peers_begin(&self->dead, wants_directory() && self->writer.collect);
+	d9__dead_peers_begin(&self->dead, d9__flush_wants_directory() && self->writer.collect);
 	publish_health(self->state, self->second_ns);
 	return run();
 }

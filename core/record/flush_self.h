@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the flush thread knows, and what it can do: for flush.c, whose it is, and requests.c.  Flush thread only. */
+/* What the flush thread knows, and the steps that a tick and requests take (flush_steps.c).  Flush thread only. */
 
 #pragma once
 
@@ -46,6 +46,15 @@ struct d9__flush_self {
 };
 extern struct d9__flush_self d9__flush_self;
 
+/* Tell all threads that the recorder is in |state| of enum d9_recorder_state. */
+void d9__flush_set_state(int state);
+
+/* True if the recorder writes into a trace directory. */
+bool d9__flush_wants_directory(void);
+
+/* Try to open that. */
+void d9__flush_open_directory(void);
+
 /* Whether there is a place to write to; tries to make one when that is due. */
 bool d9__flush_have_place(uint64_t now_ns);
 
@@ -55,8 +64,13 @@ void d9__flush_retry_now(uint64_t now_ns);
 /* Of the latest write that failed, negative errno; 0: none did. */
 int d9__flush_last_error(void);
 
-/* What was drained so far reaches the segment. */
+/* Drain the side rings, and all that was published so far; the first is a part of the second. */
+void d9__flush_move_side_rings(void);
+void d9__flush_drain(uint64_t now_ns);
+
+/* Write what was drained so far, and of the recorder's log what is settled, or with |all_of_log| all. */
 void d9__flush_commit(uint64_t now_ns);
+void d9__flush_commit_with(bool all_of_log, uint64_t now_ns);
 
 /* Everything that was published so far reaches the segment, which is sealed. */
 void d9__flush_rotate(uint64_t now_ns);

@@ -2,25 +2,21 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <dial9/recorder.h>
-
-#include "base/thread.h"
-#include "record/flush.h"
-#include "record/last_thread.h"
-#include "record/recorder.h"
+#include "base/proc.h"
 #include "base/sandbox.h"
+#include "base/thread.h"
+#include "record/last_thread.h"
+#include "ring/gate.h"
 #include "segment/metadata.h"
 #include "segment/user_callbacks.h"
 
@@ -29,30 +25,27 @@
 #define PAUSE_MAX_NS 200000000
 #define DEADLINE_MS  1000
 
+static void (*end_recorder)(uint32_t deadline_ms); /* set before one runs */
 static pthread_key_t key; /* its value is set in the main thread alone */
 static bool key_works;
 static _Atomic(bool) main_left, begun, bare;
 static _Atomic(int) *main_tid; /* the kernel's to clear at the main thread's end, in memory that stays; or NULL */
 
-static bool count_threads(unsigned *n, bool *main_ended)
+/* False: /proc does not tell. */
+static bool count_threads(unsigned long *n, bool *main_ended)
 {
-	char text[2048];
-	const char *state, *threads;
-	ssize_t len;
-	/* What it says of the process's state is that of its first thread, which stays as a zombie. */
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	struct d9__proc_stat stat;
 
-	if (fd < 0)
+	if (!d9__proc_stat_read(&stat, 0) || !d9__proc_status(0, "Threads:", n, 1))
 		return false;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	state = strstr(text, "\nState:\t");
-	threads = strstr(text, "\nThreads:\t");
-	if (!state || !threads || sscanf(threads, "\nThreads:\t%u", n) != 1)
-		return false;
-	*main_ended = state[strlen("\nState:\t")] == 'Z';
+	/* The process's state is that of its first thread, which stays as a zombie. */
+	*main_ended = stat.state == 'Z';
 	return true;
+}
+
+void d9__last_thread_on_end(void (*end)(uint32_t deadline_ms))
+{
+	end_recorder = end;
 }
 
 /* It may be away for a while. */
@@ -65,7 +58,7 @@ static unsigned is_flushing(void)
 static bool all_have_left(void)
 {
 	bool main_ended = false;
-	unsigned n = 0;
+	unsigned long n = 0;
 
 	if (count_threads(&n, &main_ended))
 		return main_ended && n <= 2 + is_flushing() + (unsigned)d9__user_callbacks_running();
@@ -75,19 +68,12 @@ static bool all_have_left(void)
 	return true;
 }
 
-/* What the main thread ended with, as wait(2) tells it: the last field of its line. */
+/* Return what the main thread ended with, as wait(2) tells it. */
 static int status_of_main(void)
 {
-	char text[1024];
-	const char *last;
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC), code = 0;
-	ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	struct d9__proc_stat stat;
 
-	if (fd >= 0)
-		close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	last = strrchr(text, ' ');
-	return last && sscanf(last, "%d", &code) == 1 ? code : 0;
+	return d9__proc_stat_read(&stat, 0) ? (int)d9__proc_stat_field(&stat, D9__STAT_EXIT) : 0;
 }
 
 /*
@@ -113,17 +99,17 @@ static void end_as_main(void)
 static void *keep(void *unused)
 {
 	struct timespec pause = { 0, PAUSE_MIN_NS };
-	struct d9_recorder *recorder;
+	bool runs;
 
 	(void)unused;
-	while ((recorder = d9_recorder_running()) && !all_have_left()) {
+	while ((runs = d9__gate_has_recorder()) && !all_have_left()) {
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < PAUSE_MAX_NS)
 			pause.tv_nsec += pause.tv_nsec / 4;
 	}
-	if (recorder)
-		d9__recorder_end(DEADLINE_MS);
-	if (recorder && atomic_load(&bare))
+	if (runs)
+		end_recorder(DEADLINE_MS);
+	if (runs && atomic_load(&bare))
 		end_as_main();
 	/* release: one of a later recorder comes behind it */
 	atomic_store_explicit(&begun, false, memory_order_release);
@@ -132,19 +118,19 @@ static void *keep(void *unused)
 
 void d9__last_thread_start(void)
 {
-	struct d9_recorder *recorder = d9_recorder_running();
+	bool runs = d9__gate_has_recorder();
 	int saved = errno;
 	pthread_t thread;
 
 	/* seq_cst: who starts a recorder and the main thread that leaves do not miss each other */
-	if (!recorder || !atomic_load(&main_left) || atomic_exchange(&begun, true))
+	if (!runs || !atomic_load(&main_left) || atomic_exchange(&begun, true))
 		return;
 	/* Exit handlers may run on it: a stack as the program's threads have. */
 	if (!d9__thread_start(&thread, "dial9-keeper", keep, 0)) {
 		pthread_detach(thread);
 	} else {
 		atomic_store(&begun, false);
-		d9__recorder_end(DEADLINE_MS);
+		end_recorder(DEADLINE_MS);
 	}
 	errno = saved;
 }

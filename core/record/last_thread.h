@@ -9,6 +9,11 @@
 
 #pragma once
 
+#include <stdint.h>
+
+/* Call |end| when none but our threads are left.  One function, before a recorder runs. */
+void d9__last_thread_on_end(void (*end)(uint32_t deadline_ms));
+
 /* A recorder runs, and its lock is not held: begin if the main thread has left. */
 void d9__last_thread_start(void);
 

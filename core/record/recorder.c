@@ -69,19 +69,7 @@ static uint64_t lost_before[D9_LOSS_COUNT]; /* by recorders before this one */
 
 static bool parent_was_off; /* at the fork that made this process */
 
-/* Read without the lock, by functions that must not wait for it. */
-static _Atomic(bool) running;
-static _Atomic(pid_t) owner; /* a raw clone() of the process runs no atfork handler */
-
 _Atomic(int) d9__recorder_pending;
-
-static bool is_mine(void)
-{
-	if (!atomic_load_explicit(&running, memory_order_acquire))
-		return false;
-	return d9__sandbox_is_shut() ? d9__gate_is_ours() :
-				       atomic_load_explicit(&owner, memory_order_relaxed) == getpid();
-}
 
 /* ---- starting ---- */
 
@@ -180,7 +168,7 @@ void d9__recorder_end_here(void)
 {
 	d9__recorder_end(EXIT_DEADLINE_MS);
 	/* Not in a raw clone(), nor while it goes on beyond the deadline, nor what is written nowhere else. */
-	if (!atomic_load_explicit(&running, memory_order_acquire) && d9__ring.base &&
+	if (!atomic_load_explicit(&d9__gate_running, memory_order_acquire) && d9__ring.base &&
 	    !atomic_load_explicit(&d9__flush.unwritten, memory_order_relaxed) &&
 	    d9__ring.header->pid == (uint32_t)getpid())
 		d9__ring_unlink();
@@ -234,7 +222,7 @@ static int start_locked(bool awaited)
 		d9__triggers_disarm();
 		return err;
 	}
-	atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
+	atomic_store_explicit(&d9__gate_owner, getpid(), memory_order_relaxed);
 	if (!d9__flush.start_disabled)
 		d9__gate_set(d9__flush.gate_bits);
 	err = d9__flush_start(&flush_thread);
@@ -245,7 +233,7 @@ static int start_locked(bool awaited)
 		return err;
 	}
 	joinable = true;
-	atomic_store_explicit(&running, true, memory_order_release);
+	atomic_store_explicit(&d9__gate_running, true, memory_order_release);
 	ever_started = true;
 	return 0;
 }
@@ -290,12 +278,12 @@ static int resolve_locked(const struct d9_options *api)
 /* A recorder that was told to stop and missed its deadline may have ended meanwhile. */
 static bool is_running_locked(void)
 {
-	if (!atomic_load_explicit(&running, memory_order_relaxed))
+	if (!atomic_load_explicit(&d9__gate_running, memory_order_relaxed))
 		return false;
 	if (atomic_load_explicit(&d9__flush.stop, memory_order_relaxed) &&
 	    atomic_load_explicit(&d9__flush.ended, memory_order_acquire))
 		stop_locked(0);
-	return atomic_load_explicit(&running, memory_order_relaxed);
+	return atomic_load_explicit(&d9__gate_running, memory_order_relaxed);
 }
 
 /* Started in a constructor, and nobody has asked for it yet. */
@@ -389,7 +377,7 @@ int d9__recorder_ensure(void)
 	d9__recorder_child_check();
 	if (d9__sandbox_is_shut())
 		return ever_started ? 0 : -EPERM;
-	if (!atomic_load_explicit(&running, memory_order_relaxed))
+	if (!atomic_load_explicit(&d9__gate_running, memory_order_relaxed))
 		prepare_start();
 	forget_later();
 	pthread_mutex_lock(&lock);
@@ -545,7 +533,7 @@ static bool stop_locked(uint64_t deadline_ns)
 	joinable = false;
 	if (!d9__user_callbacks_stop(deadline_ns))
 		return false;
-	atomic_store_explicit(&running, false, memory_order_release);
+	atomic_store_explicit(&d9__gate_running, false, memory_order_release);
 	return true;
 }
 
@@ -553,12 +541,12 @@ static int stop(uint32_t deadline_ms)
 {
 	int saved = errno, err = 0;
 
-	if (!is_mine())
+	if (!d9__gate_has_recorder())
 		return 0;
 	if (d9__user_callbacks_inside())
 		return -EDEADLK;
 	pthread_mutex_lock(&lock);
-	if (atomic_load_explicit(&running, memory_order_relaxed))
+	if (atomic_load_explicit(&d9__gate_running, memory_order_relaxed))
 		err = stop_locked(deadline_of(deadline_ms)) ?
 			      atomic_load_explicit(&d9__flush.end_err, memory_order_relaxed) : -ETIMEDOUT;
 	pthread_mutex_unlock(&lock);
@@ -580,7 +568,7 @@ int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
 	int saved = errno, err = 0;
 	uint32_t wanted;
 
-	if (!recorder || !is_mine())
+	if (!recorder || !d9__gate_has_recorder())
 		return -EINVAL;
 	if (d9__sandbox_is_shut())
 		return -EPERM;
@@ -591,7 +579,7 @@ int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
 	while ((int32_t)(atomic_load_explicit(&d9__ring.control->rotate_done,
 					      memory_order_acquire) - wanted) < 0) {
 		if (d9__clock_mono_ns() >= deadline_ns ||
-		    !atomic_load_explicit(&running, memory_order_relaxed)) {
+		    !atomic_load_explicit(&d9__gate_running, memory_order_relaxed)) {
 			err = -ETIMEDOUT;
 			break;
 		}
@@ -610,14 +598,14 @@ void d9__recorder_end_unasked(uint32_t deadline_ms)
 	atomic_store_explicit(&d9__flush.stop, 1, memory_order_release);
 	if (away) {
 		end_without_thread_locked();
-		atomic_store_explicit(&running, false, memory_order_release);
+		atomic_store_explicit(&d9__gate_running, false, memory_order_release);
 		return;
 	}
 	/* It returns at once, and the kernel clears the word that it looks at once the thread has gone. */
 	while (pthread_tryjoin_np(flush_thread, NULL) == EBUSY && d9__clock_mono_ns() < deadline_ns)
 		;
 	joinable = false;
-	atomic_store_explicit(&running, false, memory_order_release);
+	atomic_store_explicit(&d9__gate_running, false, memory_order_release);
 }
 
 void d9__recorder_resume(void)
@@ -636,9 +624,9 @@ bool d9__recorder_step_aside(void)
 	struct d9__calm before;
 	bool go;
 
-	if (d9__sandbox_is_shut() || !is_mine() || d9__thread_is_flush() || !d9__calm_lock(&before, &lock))
+	if (d9__sandbox_is_shut() || !d9__gate_has_recorder() || d9__thread_is_flush() || !d9__calm_lock(&before, &lock))
 		return false;
-	go = atomic_load_explicit(&running, memory_order_relaxed) && !away &&
+	go = atomic_load_explicit(&d9__gate_running, memory_order_relaxed) && !away &&
 	     d9__options_number(&options, D9__OPTION_STEP_ASIDE) &&
 	     !atomic_load_explicit(&d9__flush.stop, memory_order_relaxed) && d9__aside_may_go() &&
 	     d9__aside_go(flush_thread);
@@ -658,7 +646,7 @@ void d9__recorder_step_in(void)
 	uint64_t now_ns = d9__clock_mono_ns();
 
 	if (atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed) != D9__PENDING_THREAD ||
-	    d9__sandbox_is_shut() || now_ns < atomic_load_explicit(&retry_ns, memory_order_relaxed) || !is_mine() ||
+	    d9__sandbox_is_shut() || now_ns < atomic_load_explicit(&retry_ns, memory_order_relaxed) || !d9__gate_has_recorder() ||
 	    !d9__calm_lock(&before, &lock))
 		return;
 	if (!return_locked())
@@ -670,7 +658,7 @@ void d9__recorder_step_in(void)
 
 struct d9_recorder *d9_recorder_running(void)
 {
-	return is_mine() ? &the_recorder : NULL;
+	return d9__gate_has_recorder() ? &the_recorder : NULL;
 }
 
 static void set_gate(bool on)
@@ -678,7 +666,7 @@ static void set_gate(bool on)
 	int saved = errno;
 
 	/* In a raw clone() the ring is still the parent's. */
-	if (is_mine() && !atomic_load_explicit(&d9__flush.stop, memory_order_relaxed)) {
+	if (d9__gate_has_recorder() && !atomic_load_explicit(&d9__flush.stop, memory_order_relaxed)) {
 		d9__gate_set(on ? d9__flush.gate_bits : 0);
 		d9__flush_wake();
 	}
@@ -743,22 +731,9 @@ int d9_recorder_counters(const struct d9_recorder *recorder, struct d9_counters 
 
 enum d9_recorder_state d9_recorder_state(const struct d9_recorder *recorder)
 {
-	if (!recorder || !is_mine())
+	if (!recorder || !d9__gate_has_recorder())
 		return D9_RECORDER_STOPPED;
 	return (enum d9_recorder_state)atomic_load_explicit(&d9__flush.state, memory_order_acquire);
-}
-
-const char *d9_recorder_state_text(enum d9_recorder_state state)
-{
-	static const char *const texts[] = { "starting", "recording", "flight",  "disabled",
-					     "paused",   "stopping",  "stopped" };
-
-	return (unsigned)state < sizeof(texts) / sizeof(texts[0]) ? texts[state] : "unknown";
-}
-
-const char *d9_loss_text(enum d9_loss loss)
-{
-	return (unsigned)loss < D9_LOSS_COUNT ? d9__loss_names[loss] : "unknown";
 }
 
 int d9_recorder_error(const struct d9_recorder *recorder)
@@ -812,7 +787,7 @@ static void fork_prepare(void)
 {
 	pthread_mutex_lock(&lock);
 	/* In the child the gate is shut before anybody could ask. */
-	parent_was_off = atomic_load_explicit(&running, memory_order_relaxed) && !d9__gate_bits();
+	parent_was_off = atomic_load_explicit(&d9__gate_running, memory_order_relaxed) && !d9__gate_bits();
 	d9__metadata_fork_prepare();
 	d9__event_types_fork_prepare();
 	d9__names_fork_prepare();
@@ -834,7 +809,7 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
-	bool was_running = atomic_load_explicit(&running, memory_order_relaxed);
+	bool was_running = atomic_load_explicit(&d9__gate_running, memory_order_relaxed);
 
 	d9__heap_fork_child();
 	d9__span_filter_fork_child();
@@ -862,7 +837,7 @@ D9_LOG_INFO, "forked from process %ld", parent);
 		d9__user_callbacks_fork_child();
 		d9__flush_fork_child();
 		joinable = false;
-		atomic_store_explicit(&running, false, memory_order_relaxed);
+		atomic_store_explicit(&d9__gate_running, false, memory_order_relaxed);
 		atomic_store_explicit(&d9__recorder_pending, D9__PENDING_CHILD, memory_order_relaxed);
 		away = false;
 		/* Spans ask the gate too: the child's first one starts its recorder. */
@@ -887,12 +862,13 @@ static void register_handlers(void)
 {
 	d9__recorder_hold_over_forks();
 	atexit(stop_at_exit);
+	d9__last_thread_on_end(d9__recorder_end);
 	d9__tick_add(d9__facts_refresh);
 }
 
 void d9__recorder_clone_check(void)
 {
-	if (atomic_load_explicit(&running, memory_order_relaxed) && d9__gate_disown())
+	if (atomic_load_explicit(&d9__gate_running, memory_order_relaxed) && d9__gate_disown())
 		atomic_fetch_add_explicit(&d9__ring.control->cloned, 1, memory_order_relaxed);
 }
 
@@ -906,7 +882,7 @@ static void start_child(void)
 	if (atomic_compare_exchange_strong_explicit(&d9__recorder_pending, &pending, 0,
 						    memory_order_acq_rel, memory_order_relaxed)) {
 		pthread_mutex_lock(&lock);
-		if (!atomic_load_explicit(&running, memory_order_relaxed))
+		if (!atomic_load_explicit(&d9__gate_running, memory_order_relaxed))
 			start_locked(false);
 		d9__span_filter_follow(d9__gate_open(D9__GATE_EVENT));
 		pthread_mutex_unlock(&lock);

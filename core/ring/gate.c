@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/sandbox.h"
 #include "base/span_filter.h"
 #include "ring/gate.h"
 
@@ -20,6 +21,8 @@ static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the ex
 
 _Atomic(uint32_t) *_Atomic d9__gate = &closed;
 _Atomic(int) d9__log_bridge = -1;
+_Atomic(bool) d9__gate_running;
+_Atomic(pid_t) d9__gate_owner;
 
 /* Of a child with a recorder to come: its page was wiped. */
 static void gate_own(_Atomic(uint32_t) *gate)
@@ -46,6 +49,14 @@ bool d9__gate_disown(void)
 	return !d9__gate_is_ours() &&
 	       atomic_compare_exchange_strong_explicit(&gate[GATE], &wiped, SHUT, memory_order_relaxed,
 						       memory_order_relaxed);
+}
+
+bool d9__gate_has_recorder(void)
+{
+	if (!atomic_load_explicit(&d9__gate_running, memory_order_acquire))
+		return false;
+	return d9__sandbox_is_shut() ? d9__gate_is_ours() :
+				       atomic_load_explicit(&d9__gate_owner, memory_order_relaxed) == getpid();
 }
 
 int d9__gate_init(void)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <dial9/export.h>
 
@@ -79,6 +80,16 @@ bool d9__gate_is_ours(void);
 
 /* Once true in each such process: then its gate says so no more, and stays closed. */
 bool d9__gate_disown(void);
+
+/*
+ * Set by the recorder when it starts and when it has ended.  Read without its lock, by functions that must not wait for that.
+ * |d9__gate_owner| is the process that it was started in, because a raw clone() of that runs no atfork handler.
+ */
+extern _Atomic(bool) d9__gate_running;
+extern _Atomic(pid_t) d9__gate_owner;
+
+/* True while a recorder runs that was started in this process. */
+bool d9__gate_has_recorder(void);
 
 /* Record exactly the groups in |bits| from now on.  No effect before d9__gate_init(). */
 void d9__gate_set(uint32_t bits);
