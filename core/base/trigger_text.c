@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "base/utf8.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
+#define MINUTE_NS (60 * D9__SECOND_NS)
 #define HOUR_NS	  (60 * MINUTE_NS)
 
 /* What a condition is of, and so what `where` may ask for. */
@@ -162,7 +162,7 @@ static const struct {
 	const char *name;
 	uint64_t ns;
 } units[] = {
-	{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", SECOND_NS }, { "m", MINUTE_NS }, { "h", HOUR_NS },
+	{ "ns", 1 }, { "us", D9__US_NS }, { "ms", D9__MS_NS }, { "s", D9__SECOND_NS }, { "m", MINUTE_NS }, { "h", HOUR_NS },
 };
 
 /* The digits at |*at|.  False: there are none, or too many. */
@@ -390,7 +390,7 @@ static bool take_every(struct parser *p)
 
 	if (!take_time(p, &p->out->every_ns))
 		return false;
-	return p->out->every_ns >= SECOND_NS || fail_at(p, at, "every is 1s at least");
+	return p->out->every_ns >= D9__SECOND_NS || fail_at(p, at, "every is 1s at least");
 }
 
 /* The window of flight mode is what the ring holds; of continuous mode, what lies on disk. */
@@ -483,7 +483,7 @@ static bool parse(struct parser *p, size_t len)
 {
 	const char *text = p->begin;
 
-	*p->out = (struct d9__trigger){ .last_ns = 30 * SECOND_NS, .then_ns = 10 * SECOND_NS, .every_ns = MINUTE_NS, .at_most = 6 };
+	*p->out = (struct d9__trigger){ .last_ns = 30 * D9__SECOND_NS, .then_ns = 10 * D9__SECOND_NS, .every_ns = MINUTE_NS, .at_most = 6 };
 	if (is_too_long(text, len))
 		return fail_at(p, text + D9__TRIGGER_TEXT, "a trigger is %d bytes long at most", D9__TRIGGER_TEXT);
 	for (size_t i = 0, n; i < len; i += n) {

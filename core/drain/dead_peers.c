@@ -6,18 +6,19 @@
 #include <unistd.h>
 
 #include "drain/dead_peers.h"
+#include "base/time.h"
 #include "drain/peers.h"
 #include "ring/clock.h"
 #include "segment/user_callbacks.h"
 
-#define ASK_NS UINT64_C(1000000000)
+#define ASK_NS D9__SECOND_NS
 
 static uint64_t own_cpu_ns(void)
 {
 	struct timespec ts = { 0, 0 };
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+	return d9__timespec_ns(&ts);
 }
 
 /* ---- root ---- */

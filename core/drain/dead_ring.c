@@ -120,7 +120,7 @@ static bool read_header(int fd, struct d9__ring_header *header)
  */
 static int lock(struct d9__dead_ring *ring)
 {
-	const struct timespec pause = { 0, 1000000 };
+	const struct timespec pause = { 0, D9__MS_NS };
 
 	for (int tries = 0; flock(ring->fd, LOCK_EX | LOCK_NB); tries++) {
 		if (errno != EWOULDBLOCK)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/heap.h"
+#include "base/time.h"
 #include "drain/drain.h"
 #include "drain/dump.h"
 #include "drain/dump_writer.h"
@@ -31,7 +32,7 @@
 #define GROUP     16
 #define SPARE_MAX 32 /* chunks that threads may go on with meanwhile, or a quarter of the ring */
 
-#define SETTLED_NS UINT64_C(1000000000) /* an event that was stamped so long ago is published */
+#define SETTLED_NS D9__SECOND_NS /* an event that was stamped so long ago is published */
 
 struct pin {
 	struct d9__batch batch;
@@ -69,7 +70,7 @@ void d9__dump_name(struct d9__dump *dump)
 {
 	char *out = dump->id;
 	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-	uint64_t ms = d9__clock_real_ns() / 1000000;
+	uint64_t ms = d9__clock_real_ns() / D9__MS_NS;
 	uint8_t random[D9__DUMP_ID_LEN - 10];
 
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))

@@ -17,8 +17,8 @@
 
 #include "ring/clock.h"
 #include "base/descriptors.h"
+#include "base/time.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define DAY_S	  86400
 
 void d9__manifest_begin(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t fired_ns,
@@ -129,14 +129,14 @@ static void put_string(struct text *out, const char *s, size_t len)
 /* RFC 3339.  gmtime_r() takes a lock, which a child that is forked meanwhile would find held. */
 static void put_time(struct text *out, uint64_t real_ns)
 {
-	uint64_t s = real_ns / SECOND_NS, day = s / DAY_S + 719468, era = day / 146097, of_era = day % 146097;
+	uint64_t s = real_ns / D9__SECOND_NS, day = s / DAY_S + 719468, era = day / 146097, of_era = day % 146097;
 	uint64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
 	uint64_t of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
 
 	/* Years that begin in March: leap days come last. */
 	put(out, "\"%04" PRIu64 "-%02" PRIu64 "-%02" PRIu64 "T%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%09" PRIu64 "Z\"",
 	    year + era * 400 + (month >= 10), month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, s / 3600 % 24,
-	    s / 60 % 60, s % 60, real_ns % SECOND_NS);
+	    s / 60 % 60, s % 60, real_ns % D9__SECOND_NS);
 }
 
 static void put_pairs(struct text *out, const char *pairs)

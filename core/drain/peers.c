@@ -8,12 +8,12 @@
 
 #include "drain/peers.h"
 #include "base/descriptors.h"
+#include "base/time.h"
 
 #define NAME       ".peers"
-#define SECOND_NS  UINT64_C(1000000000)
 #define CHEAP_NS   UINT64_C(5000000) /* some hundreds of peers: no need to wait, nor for a file */
 #define SHARE      100               /* of the time, one part is for looking */
-#define LONGEST_NS (3600 * SECOND_NS)
+#define LONGEST_NS (3600 * D9__SECOND_NS)
 
 bool d9__peers_due(int dir_fd, uint64_t real_ns)
 {
@@ -22,7 +22,7 @@ bool d9__peers_due(int dir_fd, uint64_t real_ns)
 
 	if (fstatat(dir_fd, NAME, &st, AT_SYMLINK_NOFOLLOW))
 		return true;
-	due_ns = (uint64_t)st.st_mtim.tv_sec * SECOND_NS + (uint64_t)st.st_mtim.tv_nsec;
+	due_ns = d9__timespec_ns(&st.st_mtim);
 	/* Further ahead than anybody says: the clock was set back. */
 	return due_ns <= real_ns || due_ns > real_ns + LONGEST_NS;
 }
@@ -30,8 +30,7 @@ bool d9__peers_due(int dir_fd, uint64_t real_ns)
 void d9__peers_looked(int dir_fd, uint64_t took_ns, uint64_t real_ns)
 {
 	uint64_t wait_ns = took_ns < LONGEST_NS / SHARE ? took_ns * SHARE : LONGEST_NS;
-	struct timespec until = { (time_t)((real_ns + wait_ns) / SECOND_NS),
-				  (long)((real_ns + wait_ns) % SECOND_NS) };
+	struct timespec until = d9__timespec_of(real_ns + wait_ns);
 	int fd;
 
 	if (took_ns < CHEAP_NS) {

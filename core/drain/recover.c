@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/dir.h"
+#include "base/array.h"
 #include "base/heap.h"
 #include "base/memory_limit.h"
 #include "base/sort.h"
@@ -26,14 +27,11 @@
 
 static int add_name(char ***names, size_t *n, char *name)
 {
-	char **grown = name ? d9__reallocarray(*names, *n + 1, sizeof(*grown)) : NULL;
-
-	if (!grown) {
+	if (!name || !d9__array_grow(*names, *n)) {
 		d9__free(name);
 		return -ENOMEM;
 	}
-	*names = grown;
-	grown[(*n)++] = name;
+	(*names)[(*n)++] = name;
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include <dial9/reader.h>
 
+#include "base/array.h"
 #include "base/heap.h"
 #include "base/sort.h"
 #include "format/hash.h"
@@ -270,27 +271,25 @@ static bool same(const struct d9_schema *schema, uint64_t hash, const uint8_t *d
 
 static int make_room(struct d9__definitions *set)
 {
-	uint32_t capacity = set->capacity ? set->capacity * 2 : 64;
-	struct d9_schema **list, **buckets;
+	uint32_t n_buckets = set->n_buckets ? set->n_buckets * 2 : 64;
+	struct d9_schema **buckets;
 
-	if (set->n < set->capacity)
-		return 0;
-	list = d9__realloc(set->list, capacity * sizeof(struct d9_schema *));
-	if (!list)
+	if (!d9__array_grow(set->list, set->n))
 		return -ENOMEM;
-	set->list = list;
-	buckets = d9__calloc(capacity, sizeof(struct d9_schema *));
+	if (set->n < set->n_buckets)
+		return 0;
+	buckets = d9__calloc(n_buckets, sizeof(struct d9_schema *));
 	if (!buckets)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < set->n; i++) {
-		struct d9_schema *schema = list[i];
+		struct d9_schema *schema = set->list[i];
 
-		schema->next = buckets[schema->hash & (capacity - 1)];
-		buckets[schema->hash & (capacity - 1)] = schema;
+		schema->next = buckets[schema->hash & (n_buckets - 1)];
+		buckets[schema->hash & (n_buckets - 1)] = schema;
 	}
 	d9__free(set->buckets);
 	set->buckets = buckets;
-	set->n_buckets = set->capacity = capacity;
+	set->n_buckets = n_buckets;
 	return 0;
 }
 

@@ -66,7 +66,7 @@ struct d9_schema {
 struct d9__definitions {
 	struct d9_schema **buckets;
 	struct d9_schema **list; /* by id */
-	uint32_t n, capacity, n_buckets;
+	uint32_t n, n_buckets;
 	uint64_t secret;                            /* of their hashes: d9__hash_secret() */
 	uint64_t bytes;                             /* that all of them take */
 	uint64_t limit_bytes;                       /* 0: none */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/heap.h"
 #include "format/repeats.h"
 #include "format/varint.h"
@@ -260,17 +261,7 @@ static int read_field(struct build *build, const struct d9__field_definition *fi
 
 static int make_room(struct d9__values *values, size_t n)
 {
-	struct d9_value *items;
-
-	if (n <= values->capacity)
-		return 0;
-	n = n < 32 ? 32 : n;
-	items = d9__realloc(values->items, n * sizeof(*items));
-	if (!items)
-		return -ENOMEM;
-	values->items = items;
-	values->capacity = n;
-	return 0;
+	return d9__array_reserve(values->items, &values->capacity, 0, n) ? 0 : -ENOMEM;
 }
 
 int d9__values_build(struct d9__values *values, const struct d9__decoder *decoder,

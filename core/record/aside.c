@@ -17,10 +17,10 @@
 #include "record/flush.h"
 #include "ring/clock.h"
 #include "base/descriptors.h"
+#include "base/time.h"
 #include "segment/user_callbacks.h"
 
-#define MS_NS	   UINT64_C(1000000)
-#define PATIENCE_NS (1000 * MS_NS)
+#define PATIENCE_NS D9__SECOND_NS
 #define GOES_MAX    8 /* in a second */
 
 bool d9__calm_lock(struct d9__calm *before, pthread_mutex_t *lock)
@@ -55,7 +55,7 @@ bool d9__aside_may_go(void)
 	static unsigned n;
 	uint64_t now_ns = d9__clock_mono_ns();
 
-	if (n < GOES_MAX && now_ns - second_ns >= 1000 * MS_NS) {
+	if (n < GOES_MAX && now_ns - second_ns >= D9__SECOND_NS) {
 		second_ns = now_ns;
 		n = 0;
 	}
@@ -73,8 +73,7 @@ static bool wait_for_aside(uint64_t deadline_ns)
 
 		if (now_ns >= deadline_ns)
 			break;
-		left.tv_sec = (time_t)((deadline_ns - now_ns) / (1000 * MS_NS));
-		left.tv_nsec = (long)((deadline_ns - now_ns) % (1000 * MS_NS));
+		left = d9__timespec_of(deadline_ns - now_ns);
 		syscall(SYS_futex, &d9__flush.aside, FUTEX_WAIT_PRIVATE, D9__ASIDE_ASKED, &left, NULL, 0);
 	}
 	return !atomic_compare_exchange_strong_explicit(&d9__flush.aside, &asked, D9__ASIDE_NO, memory_order_acq_rel,

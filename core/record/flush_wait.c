@@ -12,10 +12,9 @@
 #include "record/pace.h"
 #include "record/sampling.h"
 #include "base/sandbox.h"
+#include "base/time.h"
 #include "ring/ring_file.h"
 
-#define MS_NS           UINT64_C(1000000)
-#define SECOND_NS       UINT64_C(1000000000)
 #define WAITING_SAMPLES 10
 
 static _Atomic(int) sleeping; /* exchange: at most one wake-up per sleep */
@@ -56,7 +55,7 @@ uint32_t d9__flush_wait_seen(void)
 
 void d9__flush_wait(uint32_t seen, uint64_t wait_ns)
 {
-	const struct timespec timeout = { (time_t)(wait_ns / SECOND_NS), (long)(wait_ns % SECOND_NS) };
+	const struct timespec timeout = d9__timespec_of(wait_ns);
 
 	if (atomic_load_explicit(&d9__flush.stop, memory_order_acquire))
 		return;
@@ -75,7 +74,7 @@ static uint64_t samples_wait_ns(void)
 
 	if (!hz || !atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed))
 		return UINT64_MAX;
-	return WAITING_SAMPLES * SECOND_NS / hz;
+	return WAITING_SAMPLES * D9__SECOND_NS / hz;
 }
 
 void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns)
@@ -83,7 +82,7 @@ void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns)
 	if (wait_ns > samples_wait_ns())
 		wait_ns = samples_wait_ns();
 	if (wait_ns <= D9__PACE_CALM_NS) {
-		d9__flush_wait(seen, wait_ns < MS_NS ? MS_NS : wait_ns);
+		d9__flush_wait(seen, wait_ns < D9__MS_NS ? D9__MS_NS : wait_ns);
 		return;
 	}
 	atomic_store_explicit(&resting, 1, memory_order_release);

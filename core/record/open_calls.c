@@ -12,13 +12,13 @@
 
 #include "record/open_calls.h"
 #include "base/descriptors.h"
+#include "base/time.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
 #include "segment/metadata.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-#define ALMOST	  (SECOND_NS / 10) /* a tick that comes a bit early is the one of this second */
+#define ALMOST	  (D9__SECOND_NS / 10) /* a tick that comes a bit early is the one of this second */
 
 static _Atomic(d9__open_calls_describe_fn) describer;
 
@@ -270,7 +270,7 @@ static void sample(struct d9__open_calls *calls, struct d9__open_call *call, str
 
 	if (now_ns < call->next_look_ns)
 		return;
-	call->next_look_ns = now_ns + (for_ns < SECOND_NS ? for_ns : SECOND_NS) - ALMOST / 100;
+	call->next_look_ns = now_ns + (for_ns < D9__SECOND_NS ? for_ns : D9__SECOND_NS) - ALMOST / 100;
 	if (!look_at_thread(calls, call))
 		return;
 	same = call->known && !strcmp(before.syscall, call->stuck.syscall) && before.running == call->stuck.running;
@@ -290,7 +290,7 @@ void d9__open_calls_tell(struct d9__open_calls *calls, struct d9__slot *own, uin
 			continue;
 		if (!call->around)
 			sample(calls, call, own, now_ns);
-		if (now_ns - call->since_ns < D9__OPEN_CALL_HUNG_NS || now_ns - call->sign_ns < SECOND_NS - ALMOST)
+		if (now_ns - call->since_ns < D9__OPEN_CALL_HUNG_NS || now_ns - call->sign_ns < D9__SECOND_NS - ALMOST)
 			continue;
 		call->sign_ns = now_ns;
 		write_sign(own, call, now_ns);

@@ -12,9 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/time.h"
+
 #define D9__PACE_BRISK_NS   UINT64_C(10000000)
 #define D9__PACE_CALM_NS    UINT64_C(100000000)
-#define D9__PACE_REST_NS    UINT64_C(1000000000)
+#define D9__PACE_REST_NS    D9__SECOND_NS
 #define D9__PACE_SILENCE_NS UINT64_C(300000000) /* without events: looks come ever more rarely */
 
 struct d9__pace {

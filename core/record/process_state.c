@@ -14,12 +14,12 @@
 #include "base/dir.h"
 #include "record/process_state.h"
 #include "base/descriptors.h"
+#include "base/time.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 
-#define SECOND_NS      UINT64_C(1000000000)
 #define COUNTED_A_SECOND 100 /* descriptors, where they have to be counted: 1,000 every ten seconds */
-#define STEAL_EVERY_NS (10 * SECOND_NS) /* the kernel adds up all processors and interrupts for it */
+#define STEAL_EVERY_NS (10 * D9__SECOND_NS) /* the kernel adds up all processors and interrupts for it */
 
 /* ---- files ---- */
 
@@ -152,7 +152,7 @@ static uint64_t count_descriptors(struct d9__process_state *state, uint64_t now_
 		return state->descriptors;
 	state->descriptors = 0;
 	each_number(state->fd_dir, count, &state->descriptors);
-	state->count_ns = now_ns + state->descriptors / COUNTED_A_SECOND * SECOND_NS;
+	state->count_ns = now_ns + state->descriptors / COUNTED_A_SECOND * D9__SECOND_NS;
 	return state->descriptors;
 }
 
@@ -188,7 +188,7 @@ static void look_at_steal(struct d9__process_state *state, uint64_t now_ns)
 		return;
 	for (int i = 0; i < 8; i++)
 		ticks = strtoull(at, &at, 10);
-	state->steal_ns = ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
+	state->steal_ns = ticks * (D9__SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
 	state->stat_ns = now_ns + STEAL_EVERY_NS;
 	state->has_steal = true;
 }

@@ -45,10 +45,10 @@
 #include "record/source.h"
 #include "base/span_filter.h"
 #include "base/thread.h"
+#include "base/time.h"
 #include "record/triggers.h"
 #include "record/usage.h"
 
-#define MS_NS            UINT64_C(1000000)
 #define EXIT_DEADLINE_MS 1000
 #define TRIES_APART      64
 
@@ -200,7 +200,7 @@ static int start_locked(bool awaited)
 		 d9__options_text(&options, D9__OPTION_TRACE_DIR));
 	register_once();
 	d9__clock_ask_thread();
-	d9__boot_id_make(boot_id, d9__clock_real_ns() / MS_NS, (long)getpid());
+	d9__boot_id_make(boot_id, d9__clock_real_ns() / D9__MS_NS, (long)getpid());
 	memcpy(d9__flush.boot_id, boot_id, sizeof(boot_id));
 	err = start_ring(boot_id);
 	if (err) {
@@ -213,7 +213,7 @@ static int start_locked(bool awaited)
 	d9__flush.awaited = awaited;
 	d9__facts_set(&options, boot_id);
 	d9__usage_set_interval(d9__options_number(&options, D9__OPTION_USAGE) ?
-			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
+			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * D9__MS_NS :
 			       0);
 	d9__sampling_set(&options);
 	d9__triggers_arm(d9__options_text(&options, D9__OPTION_TRIGGERS));
@@ -450,7 +450,7 @@ static bool is_due(void)
 
 	return !later_cpu_ns || (!d9__sandbox_is_shut() && d9__self.slot != D9__SLOT_JAILED &&
 				 !clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) &&
-				 (uint64_t)used.tv_sec * 1000 * MS_NS + (uint64_t)used.tv_nsec >= later_cpu_ns);
+				 d9__timespec_ns(&used) >= later_cpu_ns);
 }
 
 /* A program may live in its handlers. */
@@ -473,7 +473,7 @@ void d9__recorder_open_early(void)
 
 static uint64_t deadline_of(uint32_t ms)
 {
-	return d9__clock_mono_ns() + ms * MS_NS;
+	return d9__clock_mono_ns() + ms * D9__MS_NS;
 }
 
 /* Until the flush thread has ended or the time has come. */
@@ -486,8 +486,7 @@ static void wait_for_thread(uint64_t deadline_ns)
 		if (now_ns >= deadline_ns)
 			return;
 		left = deadline_ns - now_ns;
-		timeout = (struct timespec){ (time_t)(left / 1000000000u % 1000000),
-					     (long)(left % 1000000000u) };
+		timeout = d9__timespec_of(left % (1000000 * D9__SECOND_NS));
 		syscall(SYS_futex, &d9__flush.ended, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
 	}
 }
@@ -563,7 +562,7 @@ int d9_recorder_stop(struct d9_recorder *recorder, uint32_t deadline_ms)
 
 int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
 {
-	const struct timespec pause = { 0, MS_NS };
+	const struct timespec pause = { 0, D9__MS_NS };
 	uint64_t deadline_ns = deadline_of(deadline_ms);
 	int saved = errno, err = 0;
 	uint32_t wanted;
@@ -650,7 +649,7 @@ void d9__recorder_step_in(void)
 	    !d9__calm_lock(&before, &lock))
 		return;
 	if (!return_locked())
-		atomic_store_explicit(&retry_ns, now_ns + 1000 * MS_NS, memory_order_relaxed);
+		atomic_store_explicit(&retry_ns, now_ns + D9__SECOND_NS, memory_order_relaxed);
 	d9__calm_unlock(&before, &lock);
 }
 

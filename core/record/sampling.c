@@ -3,10 +3,10 @@
 
 #include "base/options.h"
 #include "base/own_memory.h"
+#include "base/time.h"
 #include "record/sampling.h"
 #include "ring/ring_file.h"
 
-#define MS_NS UINT64_C(1000000)
 
 struct d9__sampling d9__sampling;
 struct d9__slot_stack d9__slot_stacks[D9__SLOT_COUNT];
@@ -44,11 +44,11 @@ void d9__sampling_set(const struct d9_options *options)
 	d9__own_memory_trust(d9__options_number(options, D9__OPTION_GUARD_MODULES) == 0);
 	atomic_store_explicit(&sampling->unguarded_locking, d9__options_number(options, D9__OPTION_GUARD_LOCKING) == 0,
 			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->idle_ns, d9__options_number(options, D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS,
+	atomic_store_explicit(&sampling->idle_ns, d9__options_number(options, D9__OPTION_TASK_DUMP_IDLE_MS) * D9__MS_NS,
 			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->segment_ns, d9__options_number(options, D9__OPTION_ROTATION_MS) * MS_NS,
+	atomic_store_explicit(&sampling->segment_ns, d9__options_number(options, D9__OPTION_ROTATION_MS) * D9__MS_NS,
 			      memory_order_relaxed);
 	atomic_store_explicit(&sampling->accept_queue_ns,
-			      d9__options_number(options, D9__OPTION_ACCEPT_QUEUE_MS) * MS_NS, memory_order_relaxed);
+			      d9__options_number(options, D9__OPTION_ACCEPT_QUEUE_MS) * D9__MS_NS, memory_order_relaxed);
 	d9__sampling_set_memory(options);
 }

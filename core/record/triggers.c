@@ -36,6 +36,7 @@
 #include "base/sandbox.h"
 #include "ring/clock.h"
 #include "base/descriptors.h"
+#include "base/time.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
@@ -47,7 +48,7 @@
 #define HOUR_NS	  UINT64_C(3600000000000)
 #define WHILE_NS  UINT64_C(10000000) /* between two looks while a dump grows */
 #define LEVEL_NS  UINT64_C(100000000) /* while a level holds */
-#define RETRY_NS  UINT64_C(1000000000)
+#define RETRY_NS  D9__SECOND_NS
 #define SITE	  " @ "
 
 _Atomic(uint64_t) d9__triggers_poll_ns = UINT64_MAX, d9__long_poll_ns = D9__LONG_POLL_NS;

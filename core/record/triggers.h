@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/time.h"
 #include "drain/dump.h"
 #include "record/open_calls.h"
 
@@ -31,7 +32,7 @@ extern _Atomic(uint64_t) d9__long_poll_ns __attribute__((visibility("hidden")));
 extern _Atomic(uint64_t) d9__triggers_late_ns __attribute__((visibility("hidden")));
 
 /* What else there is to know of polls begins here. */
-#define D9__LONG_POLL_NS UINT64_C(1000000)
+#define D9__LONG_POLL_NS D9__MS_NS
 
 /* Where it happened. */
 struct d9__trigger_place {

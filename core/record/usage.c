@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include "base/time.h"
 #include "record/source.h"
 #include "record/usage.h"
 #include "ring/emit_inl.h"
@@ -10,7 +11,7 @@
 
 static uint64_t ns_of(const struct timeval *tv)
 {
-	return (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
+	return (uint64_t)tv->tv_sec * D9__SECOND_NS + (uint64_t)tv->tv_usec * D9__US_NS;
 }
 
 static void write_usage(struct d9__slot *slot, uint64_t now_ns)

@@ -20,20 +20,19 @@
 #endif
 
 #include "ring/clock.h"
+#include "base/time.h"
 #include "ring/slot.h"
 
-#define MS             UINT64_C(1000000)
-#define SECOND         UINT64_C(1000000000)
-#define VALID_NS       (250 * MS)
-#define CALIBRATE_NS   (100 * MS)
-#define SLOPE_NS       (900 * MS)
+#define VALID_NS       (250 * D9__MS_NS)
+#define CALIBRATE_NS   (100 * D9__MS_NS)
+#define SLOPE_NS       (900 * D9__MS_NS)
 #define PROOF_PPM      10
 #define STEP_PPM       1000
 #define STEP_SLACK_NS  1000
 #define WIDTH_MAX_NS   20000 /* a wider anchor was preempted: not used */
 #define STEPS_PER_HOUR 3
 #define ANCHORS        16
-#define KEEP_NS        (75 * MS) /* between kept anchors */
+#define KEEP_NS        (75 * D9__MS_NS) /* between kept anchors */
 
 struct d9__clock_hot d9__clock_hot;
 
@@ -92,7 +91,7 @@ static uint64_t system_clock_ns(clockid_t id)
 
 	syscall(SYS_clock_gettime, id, &ts);
 	errno = saved;
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+	return d9__timespec_ns(&ts);
 }
 
 static uint64_t clock_ns(clockid_t id)
@@ -102,7 +101,7 @@ static uint64_t clock_ns(clockid_t id)
 	if (__builtin_expect(atomic_load_explicit(&forbidden, memory_order_relaxed), 0))
 		return d9__slot_is_barred(d9__self.slot) ? 0 : system_clock_ns(id);
 	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+	return d9__timespec_ns(&ts);
 }
 
 uint64_t d9__clock_mono_ns(void)
@@ -393,7 +392,7 @@ static void step(const struct d9__anchor *now)
 	flush.proof_slope = 0;
 	flush.proof_ns = 2 * CALIBRATE_NS; /* twice: older than any conversion a slot may hold */
 	for (unsigned i = 0; i < STEPS_PER_HOUR; i++)
-		if (n + 1 < STEPS_PER_HOUR || now->mono_ns - flush.step_ns[i] > 3600 * SECOND)
+		if (n + 1 < STEPS_PER_HOUR || now->mono_ns - flush.step_ns[i] > 3600 * D9__SECOND_NS)
 			return;
 	flush.wanted = false;
 	set_reason("ticks or clock jumped three times in an hour");
@@ -455,7 +454,7 @@ void d9__clock_start(enum d9__clock_want want)
 	memset(&flush, 0, sizeof(flush));
 	flush.wanted = !why;
 	flush.proof = !why && !fake_ticks && want != D9__CLOCK_WANT_TICKS && !kernel_trusts_ticks();
-	flush.proof_ns = SECOND;
+	flush.proof_ns = D9__SECOND_NS;
 	atomic_store(&d9__clock_hot.valid, 0);
 	atomic_store(&slope_bits, 0);
 	atomic_store(&steps, 0);
@@ -496,7 +495,7 @@ static uint64_t ordered(struct d9__slot *slot, uint64_t ns)
 {
 	if (ns >= slot->last_ns)
 		return slot->last_ns = ns;
-	if (slot->last_ns - ns > MS)
+	if (slot->last_ns - ns > D9__MS_NS)
 		atomic_fetch_add_explicit(&steps, 1, memory_order_relaxed);
 	return slot->last_ns;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/sandbox.h"
+#include "base/time.h"
 #include "ring/chunk.h"
 #include "ring/gate.h"
 #include "ring/names.h"
@@ -20,7 +21,7 @@
 #define OWNER(state, tid) ((uint64_t)(state) << 32 | (tid))
 #define STATE(owner)      ((enum d9__slot_state)((owner) >> 32))
 #define EXIT_FNS          4
-#define DEAD_AFTER_NS     UINT64_C(10000000000)
+#define DEAD_AFTER_NS     (10 * D9__SECOND_NS)
 
 __thread struct d9__self d9__self D9_TLS;
 

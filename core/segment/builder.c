@@ -6,28 +6,14 @@
 
 #include "format/encoder.h"
 #include "segment/builder.h"
+#include "base/array.h"
 #include "base/heap.h"
 #include "ring/event_types.h"
 
 static bool reserve(struct d9__builder *b, size_t more)
 {
-	size_t want = b->len + more, capacity = b->capacity ? b->capacity : 4096;
-	uint8_t *data;
-
-	if (b->failed)
-		return false;
-	if (want <= b->capacity)
-		return true;
-	while (capacity < want)
-		capacity *= 2;
-	data = d9__realloc(b->data, capacity);
-	if (!data) {
-		b->failed = true;
-		return false;
-	}
-	b->data = data;
-	b->capacity = capacity;
-	return true;
+	b->failed = b->failed || !d9__array_reserve(b->data, &b->capacity, b->len, more);
+	return !b->failed;
 }
 
 void d9__builder_begin(struct d9__builder *b)

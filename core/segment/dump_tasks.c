@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/heap.h"
 #include "format/wire.h"
 #include "ring/names.h"
@@ -34,18 +35,10 @@ static void add_item(struct d9__dump_tasks *tasks, const struct d9__task_spawn *
 {
 	if (tasks->n == D9__DUMP_TASKS_MAX)
 		return;
-	if (tasks->n == tasks->capacity) {
-		size_t more = tasks->capacity ? 2 * tasks->capacity : 256;
-		struct d9__task_spawn *grown = d9__reallocarray(tasks->items, more, sizeof(*grown));
-
-		if (!grown) {
-			tasks->failed = true;
-			return;
-		}
-		tasks->items = grown;
-		tasks->capacity = more;
-	}
-	tasks->items[tasks->n++] = *task;
+	if (d9__array_reserve(tasks->items, &tasks->capacity, tasks->n, 1))
+		tasks->items[tasks->n++] = *task;
+	else
+		tasks->failed = true;
 }
 
 static void list_task(void *arg, const struct d9__task_spawn *task, uint64_t polled_ns)
@@ -142,18 +135,10 @@ static void add_text(struct d9__dump_tasks *tasks, uint32_t id, const uint8_t *t
 {
 	if (id != tasks->n_texts || tasks->failed)
 		return;
-	if (tasks->n_texts == tasks->texts_capacity) {
-		size_t more = tasks->texts_capacity ? 2 * tasks->texts_capacity : 256;
-		struct d9__dump_text *grown = d9__reallocarray(tasks->texts, more, sizeof(*grown));
-
-		if (!grown) {
-			tasks->failed = true;
-			return;
-		}
-		tasks->texts = grown;
-		tasks->texts_capacity = more;
-	}
-	tasks->texts[tasks->n_texts++] = (struct d9__dump_text){ (const char *)text, len };
+	if (d9__array_reserve(tasks->texts, &tasks->texts_capacity, tasks->n_texts, 1))
+		tasks->texts[tasks->n_texts++] = (struct d9__dump_text){ (const char *)text, len };
+	else
+		tasks->failed = true;
 }
 
 static void add_pool(struct d9__dump_tasks *tasks, const struct d9__wire_frame *frame)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/heap.h"
 #include "format/encoder.h"
 #include "ring/event_types.h"
@@ -25,7 +26,7 @@ struct pair {
 /* Protects the table; the generation is read without it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pair *pairs; /* sorted by key */
-static size_t n_pairs, capacity;
+static size_t n_pairs;
 static _Atomic(uint32_t) generation;
 static _Atomic(bool) kept;
 static _Atomic(void (*)(void)) on_seal;
@@ -71,16 +72,9 @@ static int insert_locked(size_t at, const char *key, char *value)
 
 	if (!pair.key)
 		return -ENOMEM;
-	if (n_pairs == capacity) {
-		size_t more = capacity ? capacity * 2 : 32;
-		struct pair *grown = d9__reallocarray(pairs, more, sizeof(*grown));
-
-		if (!grown) {
-			d9__free(pair.key);
-			return -ENOMEM;
-		}
-		pairs = grown;
-		capacity = more;
+	if (!d9__array_grow(pairs, n_pairs)) {
+		d9__free(pair.key);
+		return -ENOMEM;
 	}
 	memmove(&pairs[at + 1], &pairs[at], (n_pairs - at) * sizeof(*pairs));
 	pairs[at] = pair;

@@ -15,9 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/heap.h"
 #include "base/sanitized.h"
 #include "base/thread.h"
+#include "base/time.h"
 #include "base/own_memory.h"
 #include "base/sandbox.h"
 #include "ring/clock.h"
@@ -26,7 +28,7 @@
 
 #define FORK_WALK_WAIT_MS 5000 /* a busy machine may stop a thread for so long while it walks */
 #define FORK_LOCK_WAIT_MS 200
-#define PROBE_WAIT_NS	  UINT64_C(100000000)
+#define PROBE_WAIT_NS	  (100 * D9__MS_NS)
 #define PROBE_STACK_BYTES (64 << 10)
 #define NOTES_MAX	  1024 /* bytes of one segment that are looked at for a build-id */
 
@@ -57,14 +59,14 @@ static struct {
 } probe;
 
 static struct d9__module *modules;
-static size_t n_modules, capacity;
+static size_t n_modules;
 static unsigned long long adds, subs; /* the loader's counters at the last scan */
 static _Atomic(uint32_t) generation; /* of what a scan found */
 
 /* What one walk through the loader's list found. */
 struct scan {
 	struct d9__module *found;
-	size_t n, capacity;
+	size_t n;
 	unsigned long long adds, subs;
 	bool unless_changed; /* stop if the counters are those of the last scan */
 	bool counted, unchanged, failed;
@@ -133,18 +135,10 @@ void d9__module_describe(struct d9__module *module, const struct dl_phdr_info *i
 	}
 }
 
-static bool append(struct d9__module **list, size_t *n, size_t *cap,
-		   const struct d9__module *module)
+static bool append(struct d9__module **list, size_t *n, const struct d9__module *module)
 {
-	if (*n == *cap) {
-		size_t more = *cap ? *cap * 2 : 32;
-		struct d9__module *grown = d9__reallocarray(*list, more, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		*list = grown;
-		*cap = more;
-	}
+	if (!d9__array_grow(*list, *n))
+		return false;
 	(*list)[(*n)++] = *module;
 	return true;
 }
@@ -174,7 +168,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	if (readable && module.start >= module.end)
 		return 0;
 	module.path = d9__strdup(name_of(info, buf, sizeof(buf)));
-	if (!module.path || !append(&scan->found, &scan->n, &scan->capacity, &module)) {
+	if (!module.path || !append(&scan->found, &scan->n, &module)) {
 		d9__free(module.path);
 		scan->failed = true;
 	}
@@ -222,7 +216,7 @@ static int merge_locked(struct scan *scan)
 		if (scan->found[i].start >= scan->found[i].end)
 			continue;
 		scan->found[i].met = true;
-		if (!append(&modules, &n_modules, &capacity, &scan->found[i]))
+		if (!append(&modules, &n_modules, &scan->found[i]))
 			return -ENOMEM;
 		scan->found[i].path = NULL;
 		changed = 1;
@@ -240,18 +234,13 @@ static int merge_locked(struct scan *scan)
 /* What the thread that forks could take. */
 static bool has_walking, has_lock, has_company;
 
-static struct timespec in_ms(long ms)
+/* In CLOCK_REALTIME, by which locks with a deadline count. */
+static struct timespec in_ms(uint64_t ms)
 {
-	struct timespec t;
+	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += ms % 1000 * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_nsec -= 1000000000;
-		t.tv_sec++;
-	}
-	return t;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return d9__timespec_of(d9__timespec_ns(&now) + ms * D9__MS_NS);
 }
 
 /* How many the program has beside the caller; -1 if that is not told. */
@@ -301,7 +290,7 @@ static void forget_torn(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	modules = NULL;
-	n_modules = capacity = 0;
+	n_modules = 0;
 }
 
 /* The lock knows its owner by a thread id, which is another one here. */
@@ -524,7 +513,7 @@ void d9__modules_release(void)
 		d9__free(modules[i].path);
 	d9__free(modules);
 	modules = NULL;
-	n_modules = capacity = 0;
+	n_modules = 0;
 	adds = subs = 0;
 	pthread_mutex_unlock(&lock);
 }

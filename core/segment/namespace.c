@@ -12,11 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/dir.h"
 #include "base/heap.h"
 #include "ring/clock.h"
 #include "base/descriptors.h"
 #include "base/directory.h"
+#include "base/time.h"
 #include "ring/note.h"
 #include "segment/manifest.h"
 #include "segment/namespace.h"
@@ -362,9 +364,8 @@ static bool account_entry(void *arg, int dir_fd, const char *name)
 		return true;
 	acc->segments++;
 	if (what == D9__ARTEFACT_SEGMENT || acc->peer)
-		acc->err = d9__retention_add(acc->ret, acc->peer, index, (uint64_t)st.st_size,
-					     (uint64_t)st.st_mtim.tv_sec * 1000000000u +
-						     (uint64_t)st.st_mtim.tv_nsec);
+		acc->err = d9__retention_add(acc->ret, acc->peer, index, (uint64_t)st.st_size, d9__timespec_ns(&st.st_mtim));
+
 	return !acc->err;
 }
 
@@ -434,19 +435,16 @@ static int enter_peer(int parent_fd, const char *name, int *lock_fd)
 
 static uint32_t add_peer(struct d9__namespace *ns, const char *name)
 {
-	char (*peers)[D9__BOOT_ID_MAX] = d9__reallocarray(ns->peers, ns->n_peers + 1, sizeof(*peers));
-
-	if (!peers)
+	if (!d9__array_grow(ns->peers, ns->n_peers))
 		return 0;
-	ns->peers = peers;
-	snprintf(peers[ns->n_peers], sizeof(*peers), "%.*s", D9__BOOT_ID_MAX - 1, name);
+	snprintf(ns->peers[ns->n_peers], sizeof(*ns->peers), "%.*s", D9__BOOT_ID_MAX - 1, name);
 	return ++ns->n_peers;
 }
 
 enum d9__shipping d9__namespace_shipping(const struct d9__namespace *ns)
 {
 	int fd = openat(ns->parent_fd, D9__SHIP_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int64_t now = (int64_t)(d9__clock_real_ns() / 1000000000u);
+	int64_t now = (int64_t)(d9__clock_real_ns() / D9__SECOND_NS);
 	enum d9__shipping found = D9__SHIPPING_NONE;
 	struct stat st;
 

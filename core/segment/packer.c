@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/heap.h"
 #include "base/zstd_heap.h"
 #include "format/wire.h"
@@ -16,19 +17,7 @@
 
 static bool reserve(struct d9__packer *packer, size_t more)
 {
-	size_t capacity = packer->capacity ? packer->capacity : 65536;
-	uint8_t *out;
-
-	if (packer->capacity - packer->len >= more)
-		return true;
-	while (capacity - packer->len < more)
-		capacity *= 2;
-	out = d9__realloc(packer->out, capacity);
-	if (!out)
-		return false;
-	packer->out = out;
-	packer->capacity = capacity;
-	return true;
+	return d9__array_reserve(packer->out, &packer->capacity, packer->len, more);
 }
 
 static void took(struct d9__packer *packer, size_t n)
@@ -168,17 +157,8 @@ int d9__packer_end_frame(struct d9__packer *packer)
 
 	if (packer->kind != D9_COMPRESS_ZSTD || !packer->frame.len)
 		return 0;
-	if (packer->n_frames == packer->frames_capacity) {
-		size_t more = packer->frames_capacity ? packer->frames_capacity * 2 : 64;
-		struct d9__seek_entry *frames =
-			d9__reallocarray(packer->frames, more, sizeof(*frames));
-
-		if (!frames)
-			return -ENOMEM;
-		packer->frames = frames;
-		packer->frames_capacity = more;
-	}
-	if (!reserve(packer, sizeof(empty_last_block)))
+	if (!d9__array_reserve(packer->frames, &packer->frames_capacity, packer->n_frames, 1) ||
+	    !reserve(packer, sizeof(empty_last_block)))
 		return -ENOMEM;
 	memcpy(packer->out + packer->len, empty_last_block, sizeof(empty_last_block));
 	took(packer, sizeof(empty_last_block));

@@ -9,6 +9,8 @@
 
 #include <dial9/options.h>
 
+#include "base/time.h"
+
 /*
  * The seek table ends a sealed zstd segment, as a skippable frame that every zstd reader ignores:
  *
@@ -27,7 +29,7 @@
 #define D9__SEEK_FOOTER_LEN  16
 
 #define D9__FRAME_MAX_BYTES  (1u << 20)
-#define D9__FRAME_MAX_NS     UINT64_C(1000000000)
+#define D9__FRAME_MAX_NS     D9__SECOND_NS
 
 struct d9__seek_entry {
 	uint64_t offset;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "segment/retention.h"
+#include "base/array.h"
 #include "base/heap.h"
 
 void d9__retention_init(struct d9__retention *ret, uint64_t budget, uint64_t file_limit,
@@ -24,7 +25,7 @@ void d9__retention_release(struct d9__retention *ret)
 	d9__free(ret->families);
 	ret->dumps = NULL;
 	ret->families = NULL;
-	ret->n = ret->capacity = ret->n_dumps = 0;
+	ret->n = ret->n_dumps = 0;
 	ret->bytes = ret->dump_bytes = 0;
 }
 
@@ -48,21 +49,6 @@ static struct d9__family *find(const struct d9__retention *ret, uint32_t peer, u
 	return NULL;
 }
 
-static int grow(struct d9__retention *ret)
-{
-	size_t capacity = ret->capacity ? ret->capacity * 2 : 64;
-	struct d9__family *families;
-
-	if (ret->n < ret->capacity)
-		return 0;
-	families = d9__reallocarray(ret->families, capacity, sizeof(*families));
-	if (!families)
-		return -ENOMEM;
-	ret->families = families;
-	ret->capacity = capacity;
-	return 0;
-}
-
 static uint64_t *sum_of(struct d9__retention *ret, const struct d9__family *family)
 {
 	return family->dumped ? &ret->dump_bytes : &ret->bytes;
@@ -82,7 +68,7 @@ int d9__retention_add(struct d9__retention *ret, uint32_t peer, uint64_t index, 
 		*sum_of(ret, known) += bytes;
 		return 0;
 	}
-	if (grow(ret))
+	if (!d9__array_grow(ret->families, ret->n))
 		return -ENOMEM;
 	for (i = ret->n; i > 0 && goes_before(&family, &ret->families[i - 1]); i--)
 		ret->families[i] = ret->families[i - 1];
@@ -137,12 +123,11 @@ void d9__retention_leave(struct d9__retention *ret, uint32_t peer, uint64_t inde
 
 int d9__retention_add_dump(struct d9__retention *ret, uint32_t peer, const char *id, const uint64_t *segments, size_t n)
 {
-	struct d9__retained_dump *bigger = d9__reallocarray(ret->dumps, ret->n_dumps + 1, sizeof(*bigger)), dump = { .peer = peer, .n = n };
+	struct d9__retained_dump dump = { .peer = peer, .n = n };
 	size_t i;
 
-	if (!bigger)
+	if (!d9__array_grow(ret->dumps, ret->n_dumps))
 		return -ENOMEM;
-	ret->dumps = bigger;
 	dump.segments = d9__calloc(n + 1, sizeof(*dump.segments));
 	if (!dump.segments)
 		return -ENOMEM;
@@ -154,9 +139,9 @@ int d9__retention_add_dump(struct d9__retention *ret, uint32_t peer, const char 
 		if (family)
 			family->dumps++;
 	}
-	for (i = ret->n_dumps++; i > 0 && strcmp(dump.id, bigger[i - 1].id) < 0; i--)
-		bigger[i] = bigger[i - 1];
-	bigger[i] = dump;
+	for (i = ret->n_dumps++; i > 0 && strcmp(dump.id, ret->dumps[i - 1].id) < 0; i--)
+		ret->dumps[i] = ret->dumps[i - 1];
+	ret->dumps[i] = dump;
 	return 0;
 }
 

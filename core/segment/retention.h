@@ -32,7 +32,7 @@ struct d9__retained_dump {
 
 struct d9__retention {
 	struct d9__family *families; /* in the order of deletion */
-	size_t n, capacity;
+	size_t n;
 	uint64_t bytes;  /* sum over |families| but those that are dumped */
 	uint64_t budget; /* limit of |bytes| plus the active file */
 	uint64_t file_limit;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/heap.h"
 #include "base/test_point.h"
 #include "segment/files.h"
@@ -125,19 +126,8 @@ static int write_file(struct d9__segment *seg)
 
 static int write_memory(struct d9__segment *seg)
 {
-	size_t want = (size_t)seg->bytes + seg->packer.len;
-	size_t capacity = seg->capacity ? seg->capacity : 65536;
-	uint8_t *data;
-
-	while (capacity < want)
-		capacity *= 2;
-	if (capacity != seg->capacity) {
-		data = d9__realloc(seg->data, capacity);
-		if (!data)
-			return fail(seg, "write", -ENOMEM);
-		seg->data = data;
-		seg->capacity = capacity;
-	}
+	if (!d9__array_reserve(seg->data, &seg->capacity, (size_t)seg->bytes, seg->packer.len))
+		return fail(seg, "write", -ENOMEM);
 	memcpy(seg->data + seg->bytes, seg->packer.out, seg->packer.len);
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "ring/note.h"
 #include "base/options.h"
 #include "base/thread.h"
+#include "base/time.h"
 
 #define WAITING_MAX 64
 #define LINE_MAX_LEN 512
@@ -142,8 +143,7 @@ int d9__user_callbacks_start(const struct d9_options *options)
 
 bool d9__user_callbacks_stop(uint64_t deadline_ns)
 {
-	struct timespec until = { (time_t)(deadline_ns / 1000000000u),
-				  (long)(deadline_ns % 1000000000u) };
+	struct timespec until = d9__timespec_of(deadline_ns);
 	bool ours, ended;
 
 	pthread_mutex_lock(&lock);
@@ -172,7 +172,7 @@ bool d9__user_callbacks_stop(uint64_t deadline_ns)
 
 bool d9__user_callbacks_pause(uint64_t deadline_ns)
 {
-	struct timespec until = { (time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u) };
+	struct timespec until = d9__timespec_of(deadline_ns);
 	bool ended = true;
 
 	/* In a signal handler: the thread that it interrupted may hold the lock. */

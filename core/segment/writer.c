@@ -12,6 +12,7 @@
 #include "base/heap.h"
 #include "base/options.h"
 #include "base/test_point.h"
+#include "base/time.h"
 #include "format/encoder.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
@@ -21,9 +22,8 @@
 #include "segment/modules.h"
 #include "segment/writer.h"
 
-#define SECOND_NS  UINT64_C(1000000000)
-#define BACKOFF_MAX_NS (30 * SECOND_NS)
-#define WARN_EVERY_NS  (60 * SECOND_NS)
+#define BACKOFF_MAX_NS (30 * D9__SECOND_NS)
+#define WARN_EVERY_NS  (60 * D9__SECOND_NS)
 #define CLOCK_MOVED_NS INT64_C(1000000)
 #define FACTS_MAX      4 /* keys and values that a segment says of itself */
 
@@ -49,7 +49,7 @@ void d9__writer_init(struct d9__writer *w, const struct d9_options *options, con
 	snprintf(w->ns.boot_id, sizeof(w->ns.boot_id), "%s", boot_id);
 	d9__retention_init(&w->ret, d9__options_number(options, D9__OPTION_MAX_TOTAL_BYTES),
 			   d9__options_number(options, D9__OPTION_MAX_FILE_BYTES),
-			   d9__options_number(options, D9__OPTION_ROTATION_MS) * 1000000);
+			   d9__options_number(options, D9__OPTION_ROTATION_MS) * D9__MS_NS);
 	w->ret.dump_budget = d9__options_number(options, D9__OPTION_MAX_DUMP_BYTES);
 	if (w->kind == D9_WRITER_SINGLE)
 		w->ret.file_limit = w->ret.rotation_ns = UINT64_MAX;
@@ -555,7 +555,7 @@ static void warn(struct d9__writer *w, int err, uint64_t now_ns)
 
 static void pause_writing(struct d9__writer *w, uint64_t now_ns)
 {
-	w->backoff_ns = w->backoff_ns ? w->backoff_ns * 2 : SECOND_NS;
+	w->backoff_ns = w->backoff_ns ? w->backoff_ns * 2 : D9__SECOND_NS;
 	if (w->backoff_ns > BACKOFF_MAX_NS)
 		w->backoff_ns = BACKOFF_MAX_NS;
 	w->retry_ns = now_ns + w->backoff_ns;
