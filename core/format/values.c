@@ -3,13 +3,14 @@
 
 #include "format/values.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/heap.h"
-#include "format/repeats.h"
+#include "base/sort.h"
 #include "format/varint.h"
 
 struct build {
@@ -104,6 +105,37 @@ static int read_text(struct build *build, struct d9_text *text)
 	return 0;
 }
 
+static int compare_keys(const void *left, const void *right)
+{
+	const struct d9_text *a = *(const struct d9_text *const *)left;
+	const struct d9_text *b = *(const struct d9_text *const *)right;
+
+	if (a->len != b->len)
+		return a->len < b->len ? -1 : 1;
+	return a->len ? memcmp(a->data, b->data, a->len) : 0;
+}
+
+/*
+ * Add to |*repeats| how many of the |n| |pairs| of a StringMap have the key of an earlier one: all are kept, and the last
+ * counts.  By sorting, because a damaged trace may have a million.  0 or -ENOMEM.
+ */
+static int count_repeats(const struct d9_text *pairs, size_t n, struct d9__arena *arena, uint64_t *repeats)
+{
+	const struct d9_text **keys;
+
+	if (n < 2)
+		return 0;
+	keys = d9__arena_alloc(arena, n * sizeof(struct d9_text *));
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		keys[i] = &pairs[2 * i];
+	d9__sort(keys, n, sizeof(struct d9_text *), compare_keys);
+	for (size_t i = 1; i < n; i++)
+		*repeats += !compare_keys(&keys[i - 1], &keys[i]);
+	return 0;
+}
+
 static int read_string_map(struct build *build, struct d9_value *value)
 {
 	struct d9_text *pairs;
@@ -119,7 +151,7 @@ static int read_string_map(struct build *build, struct d9_value *value)
 		err = read_text(build, &pairs[i]);
 	value->u.string_map.pairs = pairs;
 	value->u.string_map.n = n;
-	return err ? err : d9__repeats_count(pairs, n, &build->values->arena, &build->values->repeats);
+	return err ? err : count_repeats(pairs, n, &build->values->arena, &build->values->repeats);
 }
 
 static int read_tagged(struct build *build, struct d9_value *value, unsigned depth)
