@@ -35,10 +35,10 @@ uint64_t d9__cgroup_cpu_limit(const char *dir, bool unified);
 uint64_t d9__cgroup_memory_limit(const char *dir, bool unified);
 
 /*
- * The same, of what a file memory.max or memory.limit_in_bytes says, in bytes; UINT64_MAX for "max", for numbers that
- * mean none, and for what is no number.
+ * Parse the text of a file memory.max or memory.limit_in_bytes, in bytes.  UINT64_MAX: it is "max", a
+ * number that means none, or no number.
  */
 uint64_t d9__cgroup_parse_memory(const char *text);
 
-/* The same, of a file cpu.max ("50000 100000"), in thousandths of a processor. */
+/* Parse the text of a file cpu.max ("50000 100000"), in thousandths of a processor. */
 uint64_t d9__cgroup_parse_cpu(const char *text);

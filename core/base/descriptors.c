@@ -33,7 +33,10 @@ static bool shared;    /* the contrary, found out; neither before that */
 static int ring_fd;    /* > 0: the ring's */
 static int tsan_above; /* under ThreadSanitizer: where ours begin */
 
-/* On their way from one flush thread to the next; whoever holds the recorder's lock, or the flush thread meanwhile. */
+/*
+ * Descriptors on their way from one flush thread to the next.  The flush thread has it, or while there is
+ * none, the thread that holds the recorder's lock.
+ */
 static struct {
 	int fd; /* > 0: in the program's table */
 	ino_t inode;

@@ -27,7 +27,7 @@ struct d9__dir {
 /* 0, or -errno. */
 int d9__dir_open(struct d9__dir *dir, const char *path);
 
-/* The same for the directory |fd|, which is read from its begin, and which d9__dir_close() closes. */
+/* Read the directory |fd| from its begin.  d9__dir_close() closes |fd|. */
 void d9__dir_of(struct d9__dir *dir, int fd);
 
 /* The name is valid until the next call; NULL: that was the last, or the directory cannot be read any further. */

@@ -95,7 +95,7 @@ static int move(struct walk *walk, int fd)
 	return 0;
 }
 
-/* What the link |fd| holds comes before the rest. */
+/* Put the target of the link |fd| before the rest of the path. */
 static int put_before(struct walk *walk, int fd)
 {
 	char target[PATH_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Environment: the one place in the recorded program that reads it.  Where the program has other rights than
- * whoever started it (set-user-ID, set-group-ID, file capabilities), all of it was chosen by somebody who may not
- * choose, and none of it counts: the recorder runs on its defaults.
+ * the user who started it (set-user-ID, set-group-ID, file capabilities), none of it counts, because that user
+ * may not choose for the program: the recorder runs on its defaults.
  */
 
 #pragma once
@@ -12,7 +12,7 @@
 
 #include <dial9/export.h>
 
-/* Whether the environment is that of somebody who may choose. */
+/* True if the user who set the environment may choose for the program. */
 D9_API bool d9__environment_counts(void);
 
 /* The value of |name|; NULL if it has none or none counts. */

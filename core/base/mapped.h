@@ -10,7 +10,10 @@
 /* Zeros, at a page; pages that are never touched cost addresses alone.  NULL if there are none.  Any thread; changes errno. */
 D9_API void *d9__map(size_t bytes);
 
-/* What d9__map(|bytes|) gave becomes |to| bytes long, perhaps at another place.  NULL: there are none, and |memory| is as before. */
+/*
+ * Make |memory|, which d9__map(|bytes|) gave, |to| bytes long, perhaps at another place.  NULL: there are
+ * none, and |memory| is as before.
+ */
 void *d9__remap(void *memory, size_t bytes, size_t to);
 
 /* Give back what d9__map(|bytes|) gave. */
@@ -19,7 +22,10 @@ void d9__unmap(void *memory, size_t bytes);
 /* From now on the kernel locks whatever is mapped, and counts it against ulimit -l: d9__map() unlocks ours at once. */
 void d9__mapped_limit(void);
 
-/* The same for |memory| that its caller mapped by other means.  Does nothing before d9__mapped_limit(); may change errno. */
+/*
+ * Unlock |memory|, which its caller mapped by other means.  Does nothing before d9__mapped_limit(); may
+ * change errno.
+ */
 void d9__mapped_unlock(const void *memory, size_t bytes);
 
 /* Call |fn| for each piece that is mapped now.  Of more than D9__MAPPED_MAX the later ones are not known. */

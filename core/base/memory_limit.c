@@ -9,7 +9,7 @@
 
 #include "base/cgroup.h"
 
-/* What is left of the address space that the process may have. */
+/* Return how much is left of the address space that the process may have. */
 static uint64_t address_space(void)
 {
 	struct rlimit limit;

@@ -44,7 +44,7 @@ static const char *const cpu_threads[] = { "loop", "all", NULL };
 static const char *const cpu_backends[] = { "auto", "timer", "perf", "perf-thread", NULL };
 static const char *const rings[] = { "auto", "shm", "memfd", "memory", "disk", NULL };
 
-/* Every option once: its variable, its kind, its range and what it is when nobody sets it. */
+/* Every option once: its variable, its kind, its range and what it is when it is not set. */
 static const struct spec {
 	const char *variable;
 	enum kind kind;
@@ -589,7 +589,7 @@ static void warn_of_name(const struct d9_options *options, const char *variable,
 	const char *known;
 
 	copy_printable(name, sizeof(name), variable, len);
-	/* What all have in common makes none nearer. */
+	/* Compare behind the prefix, because a prefix that all have makes none nearer. */
 	for (size_t i = 0; (known = variable_at(i)); i++)
 		if (*known)
 			d9__spelling_try(&nearest, known + strlen(PREFIX));
@@ -598,7 +598,7 @@ static void warn_of_name(const struct d9_options *options, const char *variable,
 	options->log(options->log_arg, D9_LOG_WARNING, message);
 }
 
-/* What begins like ours and is none does nothing, and whoever set it expects something. */
+/* Warn of variables that begin like ours and are none, because the user who set them expects an effect. */
 static void warn_of_names(const struct d9_options *options)
 {
 	const char *variable;
@@ -626,7 +626,7 @@ static int read_variable(struct d9_options *options, enum d9__option id, const c
 
 static int read_environment(struct d9_options *options)
 {
-	/* What gives a place gives it in the directory that `dial9 record` named, and in no other. */
+	/* Options that name a place do so in the directory that `dial9 record` named, and in no other. */
 	bool own_place = (options->set & UINT64_C(1) << D9__OPTION_TRACE_DIR) != 0;
 	int err = 0;
 
@@ -687,7 +687,7 @@ static int first_of(const char *list)
 	return list && list[0] == '/' ? (int)strcspn(list, ":") : 0;
 }
 
-/* What systemd keeps for the service is there after the next start of the machine, too. */
+/* Prefer the directory that systemd keeps for the service, because it outlives the next start of the machine. */
 static int default_trace_dir(struct d9_options *options)
 {
 	const char *state = d9__environment_get("STATE_DIRECTORY"), *tmp = d9__environment_get("TMPDIR");

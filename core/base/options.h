@@ -94,8 +94,8 @@ int d9__options_resolve(struct d9_options *out, const struct d9_options *api);
 bool d9__options_knows(const char *variable, size_t len);
 
 /*
- * Whether the environment wants no loops recorded, but the stacks of all threads: then whoever is preloaded is to start
- * the recorder, for no loop will.
+ * True if the environment wants no loops recorded, but the stacks of all threads: then the preload library
+ * starts the recorder, because no loop will.
  */
 D9_API bool d9__options_profile_only(void);
 
@@ -105,7 +105,10 @@ enum d9_log_bridge d9__options_early_log_bridge(void);
 /* Whether the environment asks for samples of allocations, likewise. */
 D9_API bool d9__options_early_memory(void);
 
-/* Likewise: whether those two begin with their first sample or behind 100 ms of CPU time, and not in a constructor. */
+/*
+ * True if the environment wants those two to begin with their first sample or behind 100 ms of CPU time, and
+ * not in a constructor.
+ */
 D9_API bool d9__options_late_start(void);
 
 /* Free what |options| points to, not itself. */

@@ -20,7 +20,7 @@ void d9__own_memory_trust(bool trust)
 	atomic_store_explicit(&trusted, trust, memory_order_relaxed);
 }
 
-/* The file is opened at each read: nobody has to keep its descriptor. */
+/* Open the file at each read, because then no descriptor of it has to be kept. */
 static ssize_t read_by_file(uintptr_t address, void *out, size_t len)
 {
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Own memory: of modules, whose files somebody may cut while they are mapped.
+ * Own memory: reads memory of modules, because another process may cut their files while they are mapped.
  *
- * What a file has no more ends the program by SIGBUS when it is touched.  The kernel, asked for a copy of it, says so.
+ * A page that its file no longer has ends the program by SIGBUS when it is touched.  The kernel, asked for a
+ * copy of it, returns an error instead.
  */
 
 #pragma once
@@ -24,7 +25,7 @@ size_t d9__own_memory_read(uintptr_t address, void *out, size_t len);
 /* Headers that a module may have; those of more are cut. */
 #define D9__OWN_HEADERS_MAX 32
 
-/* What dl_iterate_phdr() shows of a module, its headers copied. */
+/* A module as dl_iterate_phdr() shows it, its headers copied. */
 struct d9__own_headers {
 	struct dl_phdr_info info;
 	ElfW(Phdr) headers[D9__OWN_HEADERS_MAX];

@@ -15,5 +15,5 @@ int d9__trigger_file_name(const char *one, size_t len, char path[PATH_MAX]);
 /* The list in |path|, to be freed.  0, or -errno. */
 int d9__trigger_file_read(const char *path, char **list);
 
-/* What is wrong with the file, by that -errno. */
+/* Say by that -errno why the file cannot be used. */
 const char *d9__trigger_file_fault(int err);

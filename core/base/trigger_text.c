@@ -13,7 +13,7 @@
 #define MINUTE_NS (60 * D9__SECOND_NS)
 #define HOUR_NS	  (60 * MINUTE_NS)
 
-/* What a condition is of, and so what `where` may ask for. */
+/* The object of a condition decides what `where` may ask for. */
 enum of { PROCESS, LOOPS, CALLBACK };
 
 static const struct kind {
@@ -277,7 +277,7 @@ static bool can_match(struct parser *p, struct d9__trigger_match *match, const c
 	       fail_at(p, at, "a callback is matched by module and offset, such as frobd+0x12*, not by name");
 }
 
-/* What the glob before it stands for. */
+/* Take the addresses that the glob before it stands for. */
 static bool take_resolved(struct parser *p, struct d9__trigger_match *match)
 {
 	struct d9__trigger *out = p->out;

@@ -37,7 +37,7 @@ static inline size_t d9__utf8_len(const char *text, size_t len)
 	return n;
 }
 
-/* Of a longer text, only so much is put into words: nobody reads it, and lengths of printf(3) are int. */
+/* Of a longer text only so much is printed, because lengths of printf(3) are int. */
 #define D9__PRECISION_MAX (1 << 20)
 
 /* |len| for "%.*s". */

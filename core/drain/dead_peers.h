@@ -2,7 +2,7 @@
 /*
  * Dead peers: a recorder that starts makes segments of what killed ones left in its trace directory.
  *
- * The recorder of a process of root's leaves them: a process that has given up root's rights still writes the ring that
+ * A recorder that runs as root leaves them: a process that has given up root's rights still writes the ring that
  * it began as root, and an error in reading it would be exploited with root's rights.  Such rings stay, up to 64 MiB of
  * each service, for the program dial9, which reads them in a child without rights; the log says so.  (The recorder cannot
  * start that program: Linux makes the exit signal of every process that calls execve(2) SIGCHLD again, so the traced
@@ -25,7 +25,7 @@ struct d9__dead_peers {
 	uint64_t asked_ns,
 		looked_ns; /* when we asked last whether it is; processor time of looking */
 	struct d9__recover recover;
-	struct d9__recover_hands none; /* what a recorder of root's does with rings */
+	struct d9__recover_hands none; /* what a recorder that runs as root does with rings: nothing */
 };
 
 void d9__dead_peers_begin(struct d9__dead_peers *peers, bool curious);

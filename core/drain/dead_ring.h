@@ -19,7 +19,7 @@
 /* Zero bytes behind a batch: a decoder that trusts its first fields stays inside. */
 #define D9__BATCH_PAD 64
 
-/* What is left in one chunk, in the order in which it has to be written. */
+/* The rest of one chunk, in the order in which it has to be written. */
 struct d9__dead_batch {
 	struct d9__batch batch; /* |bytes| NULL: see d9__dead_ring_read() */
 	uint64_t order_ns;      /* of its last loop event */
@@ -41,8 +41,9 @@ struct d9__dead_ring {
 };
 
 /*
- * Open and lock the ring |path| and read its header.  0; -EBUSY: its process lives; -EAGAIN: its process does not, as
- * far as we see, and somebody else has kept it locked for 50 ms: |ring->header| is what it said; -EBADMSG: it has no header; -EPERM: not ours; or an errno of open(2), -ESTALE if it was removed meanwhile.
+ * Open and lock the ring |path| and read its header.  0; -EBUSY: its process lives; -EAGAIN: the process is
+ * dead, as far as we see, but another reader has held the lock for 50 ms, and |ring->header| is set; -EBADMSG:
+ * it has no header; -EPERM: not ours; -ESTALE: it was removed meanwhile; or an errno of open(2).
  */
 int d9__dead_ring_open(struct d9__dead_ring *ring, const char *path);
 
@@ -71,7 +72,7 @@ uint8_t *d9__dead_ring_side(struct d9__dead_ring *ring, uint32_t slot);
 /* Copy the batch with metadata and modules to a new allocation; 0 bytes if there is none. */
 uint8_t *d9__dead_ring_description(const struct d9__dead_ring *ring, uint32_t *len);
 
-/* Remove file and directory; whoever waits for the lock finds them gone. */
+/* Remove file and directory; a process that waits for the lock finds them gone. */
 void d9__dead_ring_unlink(struct d9__dead_ring *ring);
 
 void d9__dead_ring_close(struct d9__dead_ring *ring);

@@ -173,7 +173,7 @@ static void note_gap(struct d9__drain *drain, const struct d9__batch *batch,
 	d9__gap_close(&drain->gaps, entry, &gap, &drain->note);
 }
 
-/* What the first event of a worker says of the state before it. */
+/* Find the state of a worker before its first event, as that event tells it. */
 static bool find_entry(void *arg, const struct d9__wire_frame *frame)
 {
 	struct d9__entry_state *entry = arg;
@@ -253,7 +253,7 @@ static int add_batch(struct d9__drain *drain, const struct d9__batch *batch, uin
 		     uint64_t now_ns)
 {
 	uint32_t events = batch->events - batch->taken_events;
-	/* What was taken last ended at |since_ns|; near enough for a table of contents. */
+	/* The part taken last ended at |since_ns|; near enough for a table of contents. */
 	uint64_t first_ns = batch->taken_bytes ? since_ns : batch->first_ns;
 	int err;
 
@@ -390,7 +390,7 @@ static void count_written(struct d9__drain *drain, uint64_t events)
 	atomic_fetch_add_explicit(&drain->writer->counters->events, events, memory_order_relaxed);
 }
 
-/* For whoever has to go on where we were killed. */
+/* Note how far the trace is, because recovery goes on there if we are killed. */
 static void remember(const struct member *member)
 {
 	struct d9__slot *slot = &d9__ring.slots[member->batch.slot];

@@ -16,7 +16,7 @@
 struct d9__drain_slot {
 	uint32_t serial;  /* of the chunk that was taken last, 0 = none */
 	bool partly;      /* of that one, only a prefix was taken */
-	bool gap;         /* what was taken last is lost: nobody could write it */
+	bool gap;         /* the part taken last is lost, because it could not be written */
 	uint64_t prefix_ns; /* when the last prefix was taken */
 	uint64_t activity;  /* published word and serial at the last look */
 	struct d9__entry_state end; /* in which the taken part leaves the worker */
@@ -63,7 +63,7 @@ bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns);
  */
 bool d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns);
 
-/* What one slot, or the process, lost by one cause since it was asked last. */
+/* Losses of one slot, or of the process, by one cause since it was asked last. */
 struct d9__drain_loss {
 	uint64_t events, from_ns, to_ns; /* times 0 if not known */
 	uint32_t tid;                    /* of the slot's newest owner; 0 of the process */
@@ -72,12 +72,12 @@ struct d9__drain_loss {
 /* |index| D9__SLOT_COUNT: the process.  False: nothing new.  The writer is going to be told of it, */
 bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 			 struct d9__drain_loss *out);
-/* or nobody has to be any more. */
+/* or is not to be told any more. */
 void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause);
 
 /*
- * Leave everything that is in the ring now to nobody: what full chunks hold is gone, what is
- * published in open ones is never written.  Not counted as lost.
+ * Give up everything that is in the ring now: events of full chunks are gone, those published in open
+ * ones are never written.  Not counted as lost.
  */
 void d9__drain_forget(struct d9__drain *drain);
 /*

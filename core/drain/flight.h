@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flight: what the flush thread does for a ring that nobody empties.  Everything worth keeping has to
+ * Flight: the work of the flush thread for a ring that it does not empty.  Everything worth keeping has to
  * be in a chunk, so that it ages, is dumped and is recovered like what the threads recorded.
  */
 

@@ -30,11 +30,11 @@ struct d9__gap {
 	struct d9__gap_worker worker[D9__BRIDGE_WORKERS];
 };
 
-/* What the flush thread knows about the first events behind a gap. */
+/* The first events behind a gap, as far as the flush thread knows them. */
 struct d9__gap_edge {
 	uint64_t to_ns;  /* time of the first event behind it */
 	uint64_t cpu_ns; /* of the first park or unpark behind it, 0 if none */
-	uint32_t tid;    /* 0: nobody knows any more */
+	uint32_t tid;    /* 0: not known any more */
 };
 
 /* A whole chunk was written: it ends in |exit| at |last_ns|.  |tid| may be 0: not known. */
@@ -47,7 +47,7 @@ void d9__gap_wrote_event(struct d9__gap *gaps, const struct d9__wire_frame *fram
 /*
  * Add to |out| what leads from the state in which the file leaves the worker to |entry|, where the
  * events behind the gap begin.  An open poll ends at the gap's beginning even if the same task is
- * polled behind it: nobody knows what happened between.
+ * polled behind it, because it is not known what happened between.
  */
 void d9__gap_close(struct d9__gap *gaps, const struct d9__entry_state *entry,
 		    const struct d9__gap_edge *gap, struct d9__builder *out);

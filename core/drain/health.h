@@ -12,7 +12,7 @@
 /* Events lost since the recorder started, all causes and slots; any thread. */
 uint64_t d9__health_lost(void);
 
-/* The same by cause. */
+/* Events lost since then by |cause|. */
 uint64_t d9__health_lost_by(unsigned cause);
 
 /*

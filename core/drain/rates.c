@@ -11,7 +11,7 @@
 #include "ring/clock.h"
 #include "segment/walk.h"
 
-/* What a slot's thread recorded. */
+/* How much a slot's thread recorded. */
 struct counted {
 	uint32_t serial, at; /* the chunk that was read last, and how far */
 	uint64_t time_base;  /* there */
@@ -100,8 +100,7 @@ void d9__rates_take(const struct d9__batch *batch)
 		read_batch(batch);
 }
 
-/* Those that are full and that nobody has written.  A quarter of the ring stays with the threads.
- */
+/* Read the full chunks that are not written yet.  A quarter of the ring stays with the threads. */
 static void read_full(void)
 {
 	static struct d9__held held[D9__CHUNKS_MAX];

@@ -26,7 +26,7 @@ void d9__rates_switch(bool on);
 /* |batch| is about to be written, and may be gone by the next look. */
 void d9__rates_take(const struct d9__batch *batch);
 
-/* All that was published until now. */
+/* Count all events that were published until now. */
 void d9__rates_look(uint64_t now_ns);
 
 /*

@@ -51,7 +51,7 @@ static void user_dir(char *buf, size_t size, uid_t uid)
 	snprintf(buf, size, "dial9-%u", (unsigned)uid);
 }
 
-/* Where this user's rings are: nobody else's, and no link to there. */
+/* Open the directory of this user's rings: it is no other user's, and no link. */
 static int open_own(const char *name)
 {
 	int shm = d9__directory_open(SHM_DIR, D9__DIRECTORY_ANY);
@@ -239,7 +239,8 @@ static bool recover_opened(struct d9__recover *r, struct d9__dead_ring *ring, st
 
 /*
  * Every dial9 and every recorder that starts looks at all rings of the user, and on a busy machine that may take it a
- * while.  Who was asked to recover a ring cannot leave it to them: they leave it, too, if it is none of theirs.
+ * while.  A process that was asked to recover a ring cannot leave it to them, because they leave rings of other
+ * directories, too.
  */
 static int open_ring(const struct d9__recover *r, struct d9__dead_ring *ring, const char *path)
 {
@@ -257,7 +258,7 @@ static bool recover_ring(struct d9__recover *r, const char *path, struct d9__rec
 	bool found;
 	int err = open_ring(r, &ring, path);
 
-	/* What somebody else put into the trace directory. */
+	/* A file that another user put into the trace directory. */
 	if ((err == -EPERM || err == -EACCES) && is_disk_ring(path) && r->flags & D9__RECOVER_OTHERS)
 		return refuse(&ring, err, out);
 	if (err)
@@ -293,7 +294,7 @@ static bool has_ring_of(const char *name, uid_t uid)
 	return !access(path, F_OK);
 }
 
-/* Its ring exists, so it is being recovered by somebody else or cannot be. */
+/* True if its ring exists: then another process recovers it, or it cannot be. */
 static bool has_ring(const struct d9__recover *r, const char *name)
 {
 	char path[PATH_MAX + D9__BOOT_ID_MAX];
@@ -347,7 +348,7 @@ static void remove_ring(struct d9__recover *r, const struct candidate *gone)
 		return;
 	if (!r->hands && geteuid() && getuid() && ring.header.trace_dir[0] == '/' && name_of(&ring, name))
 		d9__rescue(ring.header.trace_dir, name, &ring, &out);
-	/* Busy: somebody else is at it. */
+	/* Busy: another process recovers it. */
 	if (!out.ring || (out.err && out.err != -EBUSY)) {
 		r->pruned += !gone->empty;
 		d9__dead_ring_unlink(&ring);
@@ -375,7 +376,7 @@ static void remove_stillborn(const char *ring_path)
 		rmdir(dir);
 }
 
-/* Those of another layout are none of ours. */
+/* List the rings of dead processes; rings of another layout are left out, because we cannot read them. */
 static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 {
 	struct d9__dead_ring ring;
@@ -405,7 +406,7 @@ static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 	return n;
 }
 
-/* What the rings of a service may take, of those that others are to read: memory that recorders have to do without. */
+/* Return how many bytes the rings of a service that others are to read may take from recorders. */
 static uint64_t spared_bytes(void)
 {
 	uint64_t limit = d9__memory_limit().bytes;
@@ -413,7 +414,7 @@ static uint64_t spared_bytes(void)
 	return limit < SPARED_BYTES ? limit : SPARED_BYTES;
 }
 
-/* What nobody will miss. */
+/* Remove the rings that are not worth their memory. */
 static void sweep(struct d9__recover *r)
 {
 	struct candidate *list = d9__calloc(r->n_rings + 1, sizeof(*list));

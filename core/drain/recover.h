@@ -20,11 +20,12 @@ enum d9__recover_flags {
 };
 
 /*
- * Who reads rings and writes segments in our place; NULL: we do.  Called with |arg|.  For root, who reads nothing
- * that others wrote by itself: the program dial9 has a child for it, and the recorder of a process leaves it.
+ * Functions that read rings and write segments in our place; NULL: we do.  Called with |arg|.  For root, which
+ * reads nothing by itself that others wrote: the program dial9 has a child for it, and the recorder of a
+ * process leaves it.
  */
 struct d9__recover_hands {
-	/* As d9__rescue() does, into a directory that is theirs to choose; the ring stays, and goes if |out->err| is 0. */
+	/* As d9__rescue() does, into a directory that they choose; the ring stays, and goes if |out->err| is 0. */
 	bool (*rescue)(void *arg, const char *boot_id, struct d9__dead_ring *ring, struct d9__recovered *out);
 	bool (*is_empty)(void *arg, struct d9__dead_ring *ring);
 	void *arg;

@@ -96,7 +96,7 @@ static bool sample_is_sound(const struct d9__side_record *record)
 	       raw->copies <= D9__SAMPLE_COPIES_MAX && raw->nowhere <= D9__SAMPLE_COPIES_MAX;
 }
 
-/* What the fields of one event refer to. */
+/* Pool ids that the fields of one event refer to. */
 struct ids {
 	uint32_t stack, name;
 	bool named;

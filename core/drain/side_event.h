@@ -72,7 +72,7 @@ bool d9__side_exists(void);
 /* Move the records of all side rings into |own|, the flush thread's slot.  NULL: it could get none; they are lost. */
 void d9__side_take_all(struct d9__slot *own);
 
-/* The same of a record of the flush thread's own, which is sound. */
+/* Write a record that the flush thread itself made, which is sound. */
 void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record);
 
 /* How many records there were of both since the last call: they are what a thread without other events is known by. */

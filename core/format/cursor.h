@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursor: a position in bytes that somebody else wrote; the only code that advances one. */
+/* Cursor: a position in bytes of a foreign trace; the only code that advances one. */
 
 #pragma once
 

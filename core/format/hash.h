@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hash: keys that somebody else chose, spread by a secret, so that no choice of them is a bad one. */
+/* Hash: spreads keys by a secret, because the author of a trace chooses them and no choice may be a bad one. */
 
 #pragma once
 
@@ -11,8 +11,8 @@ uint64_t d9__hash_secret(void);
 
 /*
  * The upper bits count.  A multiplication by the golden ratio spreads numbers that count up as evenly as can
- * be; by a secret near to it, also those that somebody chose to be together: whatever differs by enough to
- * meet again differs by a number of times that nobody knows.
+ * be; by a secret near to it, also numbers that the author of a trace chose to collide, because which numbers
+ * collide depends on the secret.
  */
 static inline uint64_t d9__hash_u64(uint64_t secret, uint64_t key)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids are chosen by whoever wrote the trace.  Those that count from 0 stand where their number says, and
+ * The author of a trace chooses the ids.  Those that count from 0 stand where their number says, and
  * so do small ones, such as the types of programs, which count from 256;
  * others are mixed before use, and a run of occupied entries longer than PROBE_MAX makes the table
  * grow: no choice of ids makes a search long, the worst runs into the memory limit instead.

@@ -24,7 +24,7 @@ static inline size_t d9__zstd_block(ZSTD_DStream *zstd, size_t *hint, ZSTD_outBu
 	ZSTD_inBuffer piece = *in;
 	size_t want = D9__ZSTD_BLOCK_HEAD_LEN;
 
-	/* What zstd would like to have ends with the header of the block behind. */
+	/* The input that zstd asks for ends with the header of the block behind. */
 	if (*hint > want)
 		want = *hint - want;
 	if (piece.size - piece.pos > want)

@@ -139,7 +139,7 @@ static struct suspects find_suspects(void)
 
 	sigemptyset(&blocked);
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	/* Of those of the C library nothing is told, and nothing of the program's happens in them. */
+	/* sigaction() shows none of the C library's own signals, and no code of the program runs in their handlers. */
 	for (int i = 1; i <= SIGNALS; i++) {
 		if (!is_handled(i, &action))
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aside: our threads end for a while, so that a call of the program's finds the process as it is alone.
+ * Aside: our threads end for a while, so that a call that the program makes finds the process without us.
  *
  * Some calls fail, or end the process, where there is another thread: unshare(2) and setns(2) of user namespaces; the C
  * library's set*id(), which call abort() where a thread with other capabilities gets another answer.  Meanwhile the ring holds
@@ -14,13 +14,13 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Nothing of the program's runs on a thread, and nobody waits for it: neither handlers nor a cancellation. */
+/* State of a thread before signals were blocked and cancellation was off, so that no code of the program runs on it. */
 struct d9__calm {
 	sigset_t signals;
 	int cancel, saved_errno;
 };
 
-/* Take |lock| so.  False: somebody else has it, perhaps who was interrupted here. */
+/* Do both and take |lock|.  False: another thread has it, perhaps the one that was interrupted here. */
 bool d9__calm_lock(struct d9__calm *before, pthread_mutex_t *lock);
 
 /* As it was before, errno too. */
@@ -42,7 +42,7 @@ bool d9__aside_go(pthread_t thread);
 int d9__aside_return(pthread_t *thread);
 
 /*
- * May a thread be started here?  Not inside a signal handler, which may have interrupted whoever holds a lock that this takes.
+ * True inside a signal handler, where no thread may be started: it may have interrupted the holder of a lock that this takes.
  * Keeps errno; makes some system calls.
  */
 bool d9__aside_in_handler(void);

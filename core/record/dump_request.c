@@ -18,9 +18,9 @@
 #include "record/dump_request.h"
 #include "record/flush.h"
 
-#define WAIT_NS (100 * D9__MS_NS) /* between two looks whether there is anybody left to make it */
+#define WAIT_NS (100 * D9__MS_NS) /* between two looks whether the flush thread has ended */
 
-/* Whoever waits holds one reference, the list or the flush thread the other. */
+/* The thread that waits holds one reference, the list or the flush thread the other. */
 struct d9__dump_request {
 	struct d9__dump dump;
 	_Atomic(int) references;

@@ -10,7 +10,7 @@ struct d9__dump_request;
 /* A request with one reference, the caller's, and an empty dump.  NULL: no memory. */
 struct d9__dump_request *d9__dump_request_new(void);
 
-/* What is asked for, and once it is made, what came of it. */
+/* The dump that is asked for; once it is made, with its result. */
 struct d9__dump *d9__dump_request_dump(struct d9__dump_request *request);
 
 /* Hand |request| to the flush thread. */
@@ -25,7 +25,7 @@ void d9__dump_request_drop(struct d9__dump_request *request);
 /* Flush thread: the next one that waits, NULL if none does. */
 struct d9__dump_request *d9__dump_request_next(void);
 
-/* Flush thread: it was made; whoever waits for it is told.  |request| is gone then. */
+/* Flush thread: it was made.  Wakes the thread that waits for it; |request| is gone then. */
 void d9__dump_request_done(struct d9__dump_request *request);
 
 /* Before the flush thread starts: requests that came too late for the one before. */

@@ -67,7 +67,7 @@ int d9_event_type_annotate(struct d9_event_type *type, const struct d9_annotatio
 
 	if (!id)
 		id = n > D9_ANNOTATIONS_MAX ? -E2BIG : register_type(type, annotations, n);
-	/* relaxed: whoever reads it needs the number only; the type itself is constant */
+	/* relaxed: a reader needs the number only; the type itself is constant */
 	if (id > 0)
 		__atomic_store_n(&type->id, (uint32_t)id, __ATOMIC_RELAXED);
 	errno = saved;
@@ -88,7 +88,7 @@ struct d9_name d9_name_intern(const char *text)
 
 /* ---- emitting ---- */
 
-/* What one event needs before it can be begun. */
+/* The needs of one event before it can be begun. */
 struct plan {
 	size_t bytes;
 	unsigned n_names;

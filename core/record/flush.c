@@ -251,7 +251,7 @@ static void look_at_open_calls(uint64_t now_ns)
 		d9__open_calls_tell(&self->open, slot, now_ns);
 }
 
-/* What is nowhere but in side rings and counters goes where everything else is. */
+/* Write events from side rings and losses from counters into chunks, because a dump takes only those. */
 static void fly(uint64_t now_ns, bool active)
 {
 	struct d9__slot *own = d9__slot_self();
@@ -373,8 +373,8 @@ static bool is_left(void)
 }
 
 /*
- * As if the process had been killed: the ring keeps it for whoever can write.  Where a later recorder may
- * use the ring, only the count of what was lost stays.
+ * As if the process had been killed: the ring keeps it for a recovery that can write.  Where a later recorder
+ * may use the ring, only the count of the losses stays.
  */
 static void leave_unwritten(void)
 {
@@ -386,7 +386,7 @@ static void leave_unwritten(void)
 	atomic_store_explicit(&d9__flush.unwritten, self->heard, memory_order_relaxed);
 }
 
-/* What was used, and what queues hold, since the last sample counts, too; for that alone no segment is begun. */
+/* Sample CPU time and queues once more, because use since the last sample counts; no segment is begun for that alone. */
 static void sample_at_last(uint64_t now_ns)
 {
 	bool on = atomic_load_explicit(&d9__flush.on_to_the_end, memory_order_relaxed) && !self->writer.retry_ns;
@@ -523,7 +523,7 @@ static void *run(void)
 	}
 	finish();
 	d9__flush_set_state(D9_RECORDER_STOPPED);
-	/* release: pairs with the acquire of whoever waits for our end */
+	/* release: pairs with the acquire of the thread that waits for our end */
 	atomic_store_explicit(&d9__flush.ended, 1, memory_order_release);
 	syscall(SYS_futex, &d9__flush.ended, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 	return NULL;
@@ -575,7 +575,7 @@ static void *flush_main(void *arg)
 	return run();
 }
 
-/* What the thread before had open is closed: all is opened anew that has a name. */
+/* Descriptors of the thread before are closed: open anew all that has a name. */
 static void open_again(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -689,7 +689,7 @@ void d9__flush_fork_child(void)
 		d9__open_calls_release(&self->open);
 		d9__process_state_end(&self->process);
 	}
-	/* What the parent's thread had allocated is in an unknown state: forgotten, not freed. */
+	/* Memory of the parent's thread is in an unknown state: forgotten, not freed. */
 	memset(self, 0, sizeof(*self));
 	d9__dump_requests_fork_child();
 	d9__triggers_fork_child();

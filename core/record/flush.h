@@ -57,7 +57,7 @@ bool d9__flush_may_pass(int err);
 /* Start the thread.  The ring exists.  0 or -errno. */
 int d9__flush_start(pthread_t *thread);
 
-/* The same of a thread that goes on where the one before it, D9__ASIDE_GONE, has ended. */
+/* Start a thread that goes on where the one before it, D9__ASIDE_GONE, has ended.  0 or -errno. */
 int d9__flush_start_again(pthread_t *thread);
 
 /* Make the thread look at requests and control words now.  Async-signal-safe, keeps errno. */

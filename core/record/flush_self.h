@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the flush thread knows, and the steps that a tick and requests take (flush_steps.c).  Flush thread only. */
+/* State of the flush thread, and steps that a tick and requests take (flush_steps.c).  Flush thread only. */
 
 #pragma once
 
@@ -58,7 +58,7 @@ void d9__flush_open_directory(void);
 /* Whether there is a place to write to; tries to make one when that is due. */
 bool d9__flush_have_place(uint64_t now_ns);
 
-/* What stood in the way of an earlier try may be gone: it is due now. */
+/* Make the next try due now, because the obstacle of an earlier one may be gone. */
 void d9__flush_retry_now(uint64_t now_ns);
 
 /* Of the latest write that failed, negative errno; 0: none did. */

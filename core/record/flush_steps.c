@@ -79,7 +79,7 @@ int d9__flush_last_error(void)
 	return atomic_load_explicit(&self->writer.counters->error, memory_order_relaxed);
 }
 
-/* What handlers left in side rings goes where everything else is; not any more when this thread has given its slot back. */
+/* Records that handlers left go into chunks, unless this thread has given its slot back. */
 void d9__flush_move_side_rings(void)
 {
 	if ((uintptr_t)d9__self.slot >= D9__SLOT_SENTINELS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the flush thread waits between two ticks, and who ends that: d9__flush_wake() whenever somebody wants something,
- * threads that seal chunks once in each wait, and d9__flush_rouse() a long one.
+ * How the flush thread waits between two ticks.  d9__flush_wake() ends each wait, for requests; threads that
+ * seal chunks end it once; d9__flush_rouse() ends a long one.
  *
  *	seen = d9__flush_wait_seen();
  *	... nothing is wanted ...
@@ -12,14 +12,14 @@
 
 #include <stdint.h>
 
-/* What a wait compares with: a wake after this ends it, or keeps it from beginning. */
+/* Return the word that a wait compares with: a wake after this ends it, or keeps it from beginning. */
 uint32_t d9__flush_wait_seen(void);
 
-/* Until |wait_ns| have passed, a chunk is sealed, or somebody wants something: not since |seen|. */
+/* Wait until |wait_ns| have passed, a chunk is sealed or d9__flush_wake() is called; not if that was since |seen|. */
 void d9__flush_wait(uint32_t seen, uint64_t wait_ns);
 
 /*
- * The same for |wait_ns| to the next tick, at least a millisecond: less where the recorder samples all threads; and
+ * Wait so for |wait_ns| to the next tick, at least a millisecond: less where the recorder samples all threads; and
  * d9__flush_rouse() ends a long one.
  */
 void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns);

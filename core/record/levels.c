@@ -68,7 +68,7 @@ static bool look_at_rate(struct d9__level *level, const struct d9__trigger *trig
 	bool holds = false;
 
 	*value = 0;
-	/* What was recorded before is not counted: the first seconds are too small at most. */
+	/* Events recorded before are not counted: the first seconds are too small at most. */
 	if (!level->step)
 		level->step = end;
 	/* This thread did not run: of the time before nothing is known any more. */

@@ -169,7 +169,7 @@ int d9__lock_all(int flags, int (*real)(int flags))
 		return result;
 	if (result && err == ENOMEM && flags & MCL_CURRENT)
 		result = lock_program(flags, real);
-	/* What the program maps later must find the room that it has alone. */
+	/* Later mappings of the program must find the room that they have without us. */
 	if (!result && flags & MCL_FUTURE && has_limit())
 		d9__mapped_limit();
 	errno = result ? err : before;

@@ -137,7 +137,7 @@ static size_t find_candidates(struct d9__open_calls *calls, uint64_t now_ns, str
 	return n;
 }
 
-/* What was known of |call| at the look before. */
+/* Take over what was known of |call| at the look before. */
 static void remember(const struct d9__open_calls *calls, struct d9__open_call *call)
 {
 	for (size_t i = 0; i < calls->n; i++) {

@@ -2,7 +2,7 @@
 /*
  * Open calls: callbacks that threads are in the middle of, seen from outside by the flush thread.
  *
- * A callback that never returns writes nothing, so nobody else can tell of it.  The flush thread looks
+ * A callback that never returns writes nothing, so only the flush thread can tell of it.  It looks
  * at the slots: one whose last event is a PollStart, 10 ms old or more, has a call open.  Then it asks
  * the kernel where the thread is, at 10 ms and whenever the time has doubled, and writes that as
  * StuckPollEvent; from one second on LastSignEvent says each second that the call is still open.  The
@@ -13,7 +13,7 @@
  * before.
  *
  * A callback that runs a loop itself, as a modal dialog does, is open for as long as that loop runs.  Its thread may
- * well sleep in that loop's wait, so nobody asks the kernel about it; everything else is the same.
+ * well sleep in that loop's wait, so the kernel is not asked about it; everything else is the same.
  */
 
 #pragma once
@@ -70,7 +70,7 @@ void d9__open_calls_begin(struct d9__open_calls *calls);
  */
 typedef void (*d9__open_calls_describe_fn)(struct d9__open_call *calls, size_t n);
 
-/* Who knows that: called before the first loop runs.  Any thread. */
+/* Set the function that knows that, before the first loop runs.  Any thread. */
 void d9__open_calls_provide(d9__open_calls_describe_fn describe);
 
 /* Find the calls that are open at |now_ns|. */

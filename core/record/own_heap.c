@@ -5,9 +5,9 @@
  * Before each block lies its size.  Small blocks have one of a few sizes, are cut from regions, and when they are freed wait in
  * the list of their size; they are never given back to the kernel.  A large one is a mapping by itself.
  *
- * Nobody ever waits here.  One thread at a time is in the lists; who finds it there, also in a signal handler, takes a mapping
- * for the block, or leaves a freed one at |returned| for whoever comes next.  So a thread of the program never waits for one of
- * lower priority, and a raw clone() of the process, in which nobody leaves the lists any more, works on with mappings.
+ * No thread ever waits here.  One at a time is in the lists; another one that finds it there, also in a signal handler, takes a
+ * mapping for the block, or leaves a freed one at |returned| for the next thread.  So a thread of the program never waits for one of
+ * lower priority, and a raw clone() of the process, in which no thread leaves the lists any more, works on with mappings.
  */
 #include "config.h"
 

@@ -32,7 +32,7 @@ struct d9__process_state {
 	uint64_t runqueue_ns; /* grows, also when threads end */
 };
 
-/* What one look found. */
+/* Figures of one look. */
 struct d9__process_figures {
 	uint64_t resident_bytes, descriptors, threads;
 	bool has_throttled, has_steal, has_runqueue;

@@ -174,7 +174,7 @@ void d9__recorder_end_here(void)
 		d9__ring_unlink();
 }
 
-/* In a sandbox the ring stays as it is: whoever recorded the program recovers it. */
+/* In a sandbox the ring stays as it is: `dial9 record` or the next recorder recovers it. */
 static void stop_at_exit(void)
 {
 	if (!d9__sandbox_is_shut() && d9__self.slot != D9__SLOT_JAILED)
@@ -286,7 +286,7 @@ static bool is_running_locked(void)
 	return atomic_load_explicit(&d9__gate_running, memory_order_relaxed);
 }
 
-/* Started in a constructor, and nobody has asked for it yet. */
+/* Started in a constructor, and the program has not asked for it yet. */
 static _Atomic(bool) unclaimed;
 
 /* 0: nothing is to be started later.  Else the process, which a child of vfork() is not. */
@@ -366,7 +366,7 @@ static void leave_cause(int err)
 	snprintf(path, sizeof(path), "%s/" D9__CAUSE_LINK, d9__options_text(&options, D9__OPTION_TRACE_DIR));
 	snprintf(text, sizeof(text), "%d %.1000s", -err, d9__options_text(&options, D9__OPTION_SERVICE));
 	if (symlink(text, path))
-		return; /* somebody was first, or DIR is not ours */
+		return; /* another process was first, or DIR is not ours */
 }
 
 int d9__recorder_ensure(void)
@@ -496,7 +496,7 @@ static bool return_locked(void)
 {
 	if (!away)
 		return true;
-	/* A handler that ends the program may have interrupted whoever holds a lock that this takes. */
+	/* A handler that ends the program may have interrupted the holder of a lock that this takes. */
 	if (d9__aside_in_handler() || d9__aside_return(&flush_thread))
 		return false;
 	away = false;
@@ -505,7 +505,7 @@ static bool return_locked(void)
 	return true;
 }
 
-/* As if the process had been killed: the ring keeps it for whoever can write. */
+/* As if the process had been killed: the ring keeps it for a recovery that can write. */
 static void end_without_thread_locked(void)
 {
 	away = false;

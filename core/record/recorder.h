@@ -23,11 +23,11 @@
  */
 D9_API int d9__recorder_ensure(void);
 
-/* The same before there is a loop, and perhaps there never is: then nothing is left of it.  In a constructor. */
+/* Do so before there is a loop; if there never is one, nothing is left of it.  In a constructor. */
 D9_API void d9__recorder_open_early(void);
 
 /*
- * The same later: once the process has used |cpu_ns| of CPU time, at a call of the program's in which a thread may be started.
+ * Do so later: once the process has used |cpu_ns| of CPU time, at a call by the program in which a thread may be started.
  * Programs that start others and end have no thread of ours by then.  |prepare| (NULL: nothing) is called before, by one
  * thread.  Where two ask, the sooner counts.  In a constructor.
  */
@@ -39,7 +39,7 @@ void d9__recorder_begin(void);
 /* Forked children record from their start on, and not only when a loop runs.  After the first start. */
 D9_API void d9__recorder_follow_forks(void);
 
-/* What the recorder waits for a good place to do. */
+/* Work that the recorder does at the next good place. */
 enum d9__pending {
 	D9__PENDING_CHILD = 1, /* to start in a forked child whose parent was recording */
 	D9__PENDING_START,     /* to start at all: d9__recorder_open_later() */
@@ -51,7 +51,7 @@ extern _Atomic(int) d9__recorder_pending;
 void d9__recorder_do_pending(void);
 void d9__recorder_clone_check(void);
 
-/* The same, wherever the program calls us with nothing in its hands. */
+/* Do it if there is any; for places where the program calls us and holds no lock. */
 static inline void d9__recorder_pending_check(void)
 {
 	if (__builtin_expect(atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed), 0))
@@ -59,7 +59,7 @@ static inline void d9__recorder_pending_check(void)
 }
 
 /*
- * Called where a child may begin to record: at a park, a poll, an event of the program's.  Starts a
+ * Called where a child may begin to record: at a park, a poll, an event that the program records.  Starts a
  * recorder with the parent's options in a directory of its own, once.  Keeps errno.  In a copy that was made
  * without atfork handlers none can be started, as any lock may be held there for ever: the parent counts it.
  */
@@ -84,11 +84,11 @@ void d9__recorder_text(enum d9__option id, char *buf, size_t size);
 /* As d9_recorder_stop(), of a process that ends: what could not be written stays in the ring. */
 void d9__recorder_end(uint32_t deadline_ms);
 
-/* The same, and the ring goes if all of it is written.  For the process's end, or that of its recording. */
+/* End it, and remove the ring if all of it is written.  For the process's end, or that of its recording. */
 void d9__recorder_end_here(void);
 
 /*
- * The same without a system call, by a thread that may make none: it looks again and again whether the flush thread
+ * End it without a system call, on a thread that may make none: it looks again and again whether the flush thread
  * has ended, which is within a second.
  */
 void d9__recorder_end_unasked(uint32_t deadline_ms);
@@ -97,7 +97,7 @@ void d9__recorder_end_unasked(uint32_t deadline_ms);
 void d9__recorder_on_start(void (*fn)(void));
 
 /*
- * Before a call of the program's that wants the process to be as it is without us: our threads end, and are started again at a
+ * Before a call by the program that wants the process to be as it is without us: our threads end, and are started again at a
  * park, where an event is recorded, or at the end.  False: there are none, it would take more than a second, or the program has
  * made too many such calls; then they stay.  Keeps errno.
  */
@@ -110,7 +110,7 @@ void d9__recorder_step_in(void);
 void d9__recorder_resume(void);
 
 /*
- * What holds our locks over forks, once.  Before anybody else's who takes ours under locks of its own:
- * handlers that are installed later take theirs earlier.
+ * Install the handlers that hold our locks over forks, once.  Before those of a library that takes ours under
+ * locks of its own, because handlers that are installed later take their locks earlier.
  */
 void d9__recorder_hold_over_forks(void);

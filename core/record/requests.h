@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests: what the flush thread does because somebody asks for it, between its own work: commands
- * by the control words of the ring, the program by d9_dump(), triggers by having fired.  Flush
- * thread only.
+ * Requests: work that the flush thread is asked for, between its own: commands ask by the control words of
+ * the ring, the program by d9_dump(), triggers by firing.  Flush thread only.
  */
 
 #pragma once
 
 #include <stdint.h>
 
-/* What stands in the control words, and d9_dump(). */
+/* Serve the control words, and d9_dump(). */
 void d9__requests_follow(uint64_t now_ns);
 
-/* d9_dump() alone. */
+/* Serve d9_dump() alone. */
 void d9__requests_serve_dumps(void);
 
 /* d9__triggers_look(), _settle() and _end(), of this recorder.  A process that records nothing has

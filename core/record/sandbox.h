@@ -3,7 +3,7 @@
  * Sandbox: a program that forbids itself system calls.
  *
  * A seccomp filter with an allow-list kills the thread, or the process, that makes a call which the
- * program's author did not foresee; those that a recorder makes nobody foresaw.  So from the moment at
+ * program's author did not foresee, and no author foresees those of a recorder.  So from the moment at
  * which a thread gets a filter, no thread but the recorder's own makes a system call for us: callbacks are
  * recorded into the memory that is there, the flush thread, which has no filter, writes it, and what needs a
  * call is left out: readings of CPU time, new threads, new loops, a recorder that was not started before.

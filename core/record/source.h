@@ -11,7 +11,7 @@
 
 struct d9__slot;
 
-/* Owned by whoever adds it; lives for ever. */
+/* Owned by the code that adds it; lives for ever. */
 struct d9__source {
 	const char *name;
 	_Atomic(uint64_t) period_ns; /* 0: not now; any thread */

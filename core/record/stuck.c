@@ -15,7 +15,7 @@
 
 #define FUTEX_COMMAND 127u /* of its second argument, without FUTEX_PRIVATE_FLAG and the clock */
 
-/* What a call's first argument is. */
+/* The kind of a call's first argument. */
 enum first {
 	OTHER, /* nothing to tell */
 	FD,
@@ -221,7 +221,7 @@ int d9__stuck_look(int task_fd, uint32_t tid, struct d9__stuck *out)
 		err = -ENOTSUP;
 	if (out->running)
 		return err;
-	/* Who may not read the one, after it became another user, may read the other. */
+	/* A process that became another user may not read the one, and may read the other. */
 	if (read_text(task_fd, tid, "wchan", out->wchan, sizeof(out->wchan)))
 		return err;
 	if (!strcmp(out->wchan, "0"))

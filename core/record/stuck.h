@@ -23,5 +23,5 @@ struct d9__stuck {
  */
 int d9__stuck_look(int task_fd, uint32_t tid, struct d9__stuck *out);
 
-/* What |line|, the text of /proc/PID/syscall, says.  False: it is not such a text. */
+/* Parse |line|, the text of /proc/PID/syscall.  False: it is not such a text. */
 bool d9__stuck_parse(const char *line, struct d9__stuck *out);

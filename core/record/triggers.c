@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may touch what: whoever arms a trigger takes an entry of |armed|, fills it in and publishes
- * it; then it stays as it is until nobody looks at it any more.  Whoever removes one says so; the
+ * Threads and entries: the thread that arms a trigger takes an entry of |armed|, fills it in and publishes
+ * it; then it stays as it is until no thread looks at it any more.  A thread that removes one marks it; the
  * flush thread, when no thread is among the entries and nothing waits that fired, makes it free
  * again.  A thread that fires one takes an entry of |fires| and fills it in; all else belongs to
  * the flush thread.
@@ -83,7 +83,7 @@ static void take_fire(void)
 	atomic_fetch_add_explicit(&n_taken, 1, memory_order_release);
 }
 
-/* Those that came too late for the recorder before this one: its triggers were others. */
+/* Drop firings that came too late for the recorder before this one, because its triggers were others. */
 static void forget_fires(void)
 {
 	while (next_fire())
@@ -243,7 +243,7 @@ static int arm(const char *text, size_t len, bool instead, struct d9__trigger_fa
 	return 0;
 }
 
-/* What the recorder before this one had armed. */
+/* Remove the triggers that the recorder before this one had armed. */
 static void disarm(void)
 {
 	for (uint32_t i = 0; i < atomic_load_explicit(&n_armed, memory_order_relaxed); i++)
@@ -275,7 +275,7 @@ static void make_free(struct armed *it)
 	atomic_store(&it->state, FREE);
 }
 
-/* What was armed and removed since the last time is heeded; removed ones that may still be read are seen to next time. */
+/* Heed triggers that were armed or removed since the last time; removed ones that may still be read come next time. */
 static void heed_changes(void)
 {
 	uint64_t poll_ns, late_ns;
@@ -811,7 +811,7 @@ static void look_at_losses(uint64_t now_ns)
 	}
 }
 
-/* What waits for loops, and what happens in a second. */
+/* Look at conditions of levels: events that wait for loops, and how many happen in a second. */
 static void look_at_levels(uint64_t now_ns)
 {
 	const struct d9__trigger_place nowhere = { .loc = D9__NAME_EMPTY };

@@ -2,7 +2,7 @@
 /*
  * Triggers: what makes a recorder keep the seconds around a moment.
  *
- * A thread of the program's, or the flush thread, finds that a condition holds, and leaves word of it; the flush thread
+ * A thread of the program or the flush thread finds that a condition holds and notes it; the flush thread
  * makes the dump: of the ring in flight mode, else by a list of segments.  Triggers that fire within `every` of the one
  * that began a dump join it.
  */
@@ -27,11 +27,14 @@
 extern _Atomic(uint64_t) d9__triggers_poll_ns __attribute__((visibility("hidden")));
 extern _Atomic(uint64_t) d9__long_poll_ns __attribute__((visibility("hidden")));
 
-/* The same of how late a timer is; D9__NEVER_LATE: none does.  What comes too early is more than that, as it wraps around. */
+/*
+ * The least lateness of a timer that any trigger asks for; D9__NEVER_LATE: none does.  A timer that comes too
+ * early has more than that, because its lateness wraps around.
+ */
 #define D9__NEVER_LATE ((uint64_t)INT64_MAX)
 extern _Atomic(uint64_t) d9__triggers_late_ns __attribute__((visibility("hidden")));
 
-/* What else there is to know of polls begins here. */
+/* Polls as long as this are looked at more closely. */
 #define D9__LONG_POLL_NS D9__MS_NS
 
 /* Where it happened. */
@@ -68,8 +71,8 @@ void d9__triggers_disarm(void);
 /*
  * Do what `dial9 trigger` asks for, |what| of enum d9__trigger_request.  |*number|: of the trigger
  * to show or of the first behind it, then its own, and |*fired| how often it has.  0 or -errno:
- * -ENOENT there is none, -EINVAL |answer| tells why, -ENOSPC there are too many, -ENOTSUP nobody
- * knows |what|, -ESHUTDOWN nothing is recorded.
+ * -ENOENT there is none, -EINVAL |answer| tells why, -ENOSPC there are too many, -ENOTSUP
+ * |what| is unknown, -ESHUTDOWN nothing is recorded.
  */
 int d9__triggers_request(uint32_t what, const char *text, uint32_t *number, uint64_t *fired,
 			 char *answer, size_t size);

@@ -29,11 +29,11 @@ enum d9__chunk_state {
 	D9__CHUNK_OPEN,
 	D9__CHUNK_SEALED,
 	D9__CHUNK_TAKEN,
-	D9__CHUNK_LOST, /* overrun while pinned: whoever unpins frees it */
+	D9__CHUNK_LOST, /* overrun while pinned: the flush thread frees it when it unpins */
 	D9__CHUNK_SIDE, /* holds a side ring, for ever */
 };
 
-/* What was known about the worker at one end of a batch. */
+/* The state of the worker at one end of a batch. */
 struct d9__entry_state {
 	uint64_t task;
 	uint32_t worker; /* D9__WORKER_NONE if no event named one */
@@ -110,13 +110,13 @@ struct d9__held {
  */
 uint32_t d9__chunk_hold(struct d9__held *held, uint32_t n_held, uint64_t from_ns, uint32_t spare);
 
-/* What a held chunk holds. */
+/* Describe the batch of a held chunk. */
 void d9__chunk_held_batch(const struct d9__held *held, struct d9__batch *batch);
 
 /* Put it back where it was in the order of |full|. */
 void d9__chunk_let_go(const struct d9__held *held);
 
-/* How many chunks wait in |full| and |free| now; exact only when nobody pushes or pops. */
+/* Return how many chunks wait in |full| and |free| now; exact only while no thread pushes or pops. */
 uint32_t d9__chunk_full_count(void);
 uint32_t d9__chunk_free_count(void);
 
@@ -129,13 +129,13 @@ bool d9__chunk_any_sealed(void);
 /*
  * Wake the flush thread: called by a recording thread that seals a chunk while |full| holds half of
  * the ring, or opens one of the last free ones of a ring that may grow.  Must be async-signal-safe,
- * must not block and must keep errno.  NULL: nobody.
+ * must not block and must keep errno.  NULL: no function.
  */
 void d9__chunk_set_waker(void (*wake)(void));
 
 /*
  * Flight mode: what threads overwrite because no chunk is free was meant to go.  It is counted in
- * the ring's control words, not as lost, and nobody is woken for it.
+ * the ring's control words, not as lost, and the flush thread is not woken for it.
  */
 void d9__chunk_set_recycling(bool on);
 

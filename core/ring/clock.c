@@ -547,7 +547,7 @@ uint64_t d9__clock_slot_now_slow(struct d9__slot *slot)
 	if (slot->clock != D9__CLOCK_MONOTONIC) {
 		uint64_t base_ns = slot->base_ns, dt = read_ticks() - slot->base_ticks;
 
-		/* The same unless a signal handler replaced the conversion meanwhile. */
+		/* True unless a signal handler replaced the conversion meanwhile. */
 		if (dt < atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed) &&
 		    slot->base_ns == base_ns)
 			return ordered(slot, convert(base_ns, dt, slot->mult));

@@ -60,7 +60,7 @@ struct d9__clock_status {
 #define D9__CLOCK_SHIFT 26
 #endif
 
-/* What every stamp reads besides its slot; one line, written a few times per process. */
+/* Every stamp reads this besides its slot; one line, written a few times per process. */
 struct d9__clock_hot {
 	_Alignas(64) _Atomic(uint64_t) valid; /* ticks; 0 sends every slot to the slow half */
 };

@@ -73,7 +73,7 @@ void d9__emit_task_terminate(struct d9__slot *slot, uint64_t ns, uint64_t task);
  */
 uint8_t *d9__emit_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, size_t max_bytes);
 
-/* The same for a type with pooled strings: |ids[i]| is what to put (u32) for |handles[i]|. */
+/* Begin an event of a type with pooled strings: the caller puts |ids[i]| (u32) for |handles[i]|. */
 uint8_t *d9__emit_begin_named(struct d9__slot *slot, uint32_t type_id, uint64_t ns,
 			      size_t max_bytes, const uint32_t *handles, uint32_t *ids, unsigned n);
 void d9__emit_end(struct d9__slot *slot, uint8_t *end);
@@ -230,8 +230,8 @@ static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_
 }
 
 /*
- * The same two for callers that keep to straight lines: one question that no call answers, and if
- * the answer is not 0 a write that cannot fail.  The slot's worker is the event's already.
+ * Both for callers that keep to straight lines: one question without a call, and if the answer is not 0 a
+ * write that cannot fail.  The slot's worker is the event's already.
  */
 #define D9__EMIT_PLAIN static inline __attribute__((always_inline))
 
@@ -261,7 +261,7 @@ D9__EMIT_PLAIN void d9__emit_plain_cancel(struct d9__slot *slot)
 
 #define D9__EMIT_PLAIN_HEAD_LEN 8u /* with the worker and a byte */
 
-/* What heads of events of |worker|, below 0x80, have in common. */
+/* Return the part that heads of events of |worker|, below 0x80, have in common. */
 static inline uint64_t d9__emit_plain_of(uint32_t worker)
 {
 	return D9__WIRE_EVENT | (uint64_t)worker << 48;
@@ -335,7 +335,7 @@ D9__EMIT_PLAIN void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t publ
 	d9__emit_plain_leave(slot, published, 1, 7);
 }
 
-/* The same for a wake; |waker| is spelled out, |woken| is not. */
+/* Write a wake; |waker| is spelled out, |woken| is not. */
 D9__EMIT_PLAIN void d9__emit_plain_wake(struct d9__slot *slot, uint64_t published, uint64_t ns,
 					uint64_t waker, const struct d9__emit_task *woken,
 					unsigned target_worker, unsigned reason)

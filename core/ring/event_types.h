@@ -48,12 +48,12 @@ enum d9__event_type {
 	D9__EVENT_DUMP_TRIGGER,
 	D9__EVENT_BUILTIN_END,
 
-	D9__EVENT_PROGRAM = 256, /* first id of the program's own types */
+	D9__EVENT_PROGRAM = 256, /* first id of types that the program defines */
 };
 
 #define D9__TYPES_MAX 4096u /* ids below this */
 
-/* What a batch needs before the first event of a type: schema frame, then annotations frame. */
+/* Frames that a batch needs before the first event of a type: schema, then annotations. */
 struct d9__type_frames {
 	uint32_t len;
 	uint8_t bytes[];
@@ -75,7 +75,7 @@ int d9__schema_register(const struct d9__schema *schema);
 /* The frames of |type_id|, borrowed for ever; NULL if there is no such type.  Any thread. */
 const struct d9__type_frames *d9__type_frames(uint32_t type_id);
 
-/* Ids of the program's types are below this.  Any thread. */
+/* Return a bound above the ids of types that the program defined.  Any thread. */
 uint32_t d9__types_end(void);
 
 /* The schema of a built-in type; NULL if there is none. */

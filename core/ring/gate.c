@@ -13,7 +13,7 @@
 /* Closed, and not 0 as of a page that was wiped: openings are counted from 1. */
 #define SHUT UINT32_C(0x100)
 
-/* What the page holds. */
+/* Words of the page. */
 enum word { GATE, OWNED };
 
 static _Atomic(uint32_t) closed;

@@ -18,7 +18,7 @@ enum d9__gate_bit {
 	D9__GATE_WAKE = 4,  /* wakes */
 	D9__GATE_EVENT = 8, /* the program's own events and spans */
 	D9__GATE_ALL = 15,
-	/* What is looked at besides.  Neither is ever set alone. */
+	/* Facts that are looked at besides.  Neither bit is ever set alone. */
 	D9__GATE_ARM = 16,    /* where tasks are armed */
 	D9__GATE_LISTEN = 32, /* which descriptors they watch */
 };
@@ -74,7 +74,7 @@ int d9__gate_init(void);
 
 /*
  * False in a process that was copied without atfork handlers, by a bare clone() or _Fork(), as the kernel
- * wiped the page and nobody has set the gate since: thread state, slots and ring are the parent's.
+ * wiped the page and the gate was not set since: thread state, slots and ring are the parent's.
  */
 bool d9__gate_is_ours(void);
 

@@ -41,7 +41,7 @@ uint64_t d9__name_overflows(void);
 /* Make the tables now, and not with the first name.  False: out of memory. */
 bool d9__names_ready(void);
 
-/* The atfork handler's three: nobody interns while the process is copied. */
+/* The atfork handler's three: no thread interns while the process is copied. */
 void d9__names_fork_prepare(void);
 void d9__names_fork_parent(void);
 void d9__names_fork_child(void);

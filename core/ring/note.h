@@ -4,10 +4,10 @@
  *
  * A line begins with a sum over its words and its place.  A reader goes by the sum alone: a line
  * that is half written, or partly overwritten by a newer one, has another sum and is not there.  So
- * writers need no order among themselves, wait for nobody, and a reader may copy the ring at any
+ * writers need no order among themselves, wait for no thread, and a reader may copy the ring at any
  * time, also of a killed process.
  *
- * The same text again within a minute is counted beside its line, and not written.
+ * A text that comes again within a minute is counted beside its line, and not written.
  */
 
 #pragma once
@@ -74,7 +74,7 @@ void d9__notes_tell(uint32_t number);
 uint32_t d9__notes_told(void);
 
 /*
- * The next line of |copy|, a ring that nobody writes any more and whose content is not to be
+ * Return the next line of |copy|, a ring that is not written any more and whose content is not to be
  * trusted.  |*at| is 0 at the first call.  1, or 0 at the end.
  */
 int d9__notes_next(const struct d9__notes *copy, uint32_t *at, struct d9__note_line *line);

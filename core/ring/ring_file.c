@@ -26,7 +26,7 @@
 #include "base/test_point.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)
-#define OVERFLOW_UID   65534 /* /proc/sys/kernel/overflowuid, which nobody sets */
+#define OVERFLOW_UID   65534 /* /proc/sys/kernel/overflowuid as the kernel has it */
 #define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, which comes with Linux 5.14 */
 
 struct d9__ring d9__ring = { .fd = -1 };
@@ -74,8 +74,8 @@ static int create_file(int dir, const char *name)
 }
 
 /*
- * In a user namespace that does not map this user: the kernel tells such users one number, that of "nobody", whose
- * directory would belong to another user then.
+ * True in a user namespace that does not map this user.  The kernel shows all such users as number 65534, so
+ * their directory would be one of several users.
  */
 static bool is_unmapped(uid_t uid)
 {
@@ -113,7 +113,7 @@ static int open_shm_folder(const char *boot_id, char *path, size_t path_len)
 	return dir;
 }
 
-/* The same in the trace directory. */
+/* Open the trace directory, made, and name the ring in it. */
 static int open_disk_folder(const struct d9__ring_options *options, char *path, size_t path_len)
 {
 	int n = snprintf(path, path_len, "%s/%s.ring", options->trace_dir, options->boot_id);
@@ -213,13 +213,13 @@ static int map_part(int fd, size_t offset, size_t len)
 	return 0;
 }
 
-/* The pages of the ring's memory are there before somebody is in a hurry. */
+/* Have the kernel make the pages now, because later a thread that records would wait for each. */
 static bool populate(size_t offset, size_t len)
 {
 	return !madvise(d9__ring.base + offset, len, POPULATE_WRITE);
 }
 
-/* Of what is allocated, and nobody knows of: also where the kernel is too old to be asked for it. */
+/* Make pages that no other thread knows of: by a touch where the kernel is too old to be asked. */
 static void populate_new(size_t offset, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -366,7 +366,7 @@ static int reserve(const struct d9__ring_options *options)
 	if (chunks < D9__CHUNKS_MIN)
 		chunks = D9__CHUNKS_MIN;
 	p = reserve_chunks(chunks);
-	/* All that is mapped is locked: mlockall(MCL_FUTURE). */
+	/* EAGAIN: the kernel locks every mapping, after mlockall(MCL_FUTURE). */
 	if (p == MAP_FAILED && errno == EAGAIN && chunks > D9__CHUNKS_FIRST) {
 		d9__ring.limited_by = "ulimit -l";
 		d9__mapped_limit();
@@ -587,7 +587,7 @@ static bool count_chunk(uint32_t limit, bool (*make)(size_t offset, size_t len),
 	do
 		if (n >= limit || !make(D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE, D9__CHUNK_SIZE))
 			return false;
-	/* release: whoever knows of a chunk finds it mapped */
+	/* release: a thread that knows of a chunk finds it mapped */
 	while (!atomic_compare_exchange_strong_explicit(&d9__ring.header->chunk_count, &n, n + 1,
 							memory_order_release, memory_order_relaxed));
 	D9__TEST_POINT(GROW_COUNTED);
@@ -672,7 +672,7 @@ int d9__ring_set_description(const uint8_t *batch, size_t len)
 	if (len > D9__RING_DESCRIPTION_BYTES)
 		return -E2BIG;
 	memcpy(d9__ring.base + D9__RING_DESCRIPTION_AT + half * D9__RING_DESCRIPTION_BYTES, batch, len);
-	/* release: whoever finds the length finds the bytes */
+	/* release: a reader that finds the length finds the bytes */
 	atomic_store_explicit(&d9__ring.header->description, half << 32 | len, memory_order_release);
 	return 0;
 }
@@ -709,7 +709,7 @@ void d9__ring_forget_in_child(void)
 	d9__gate_set(0);
 	d9__notes_use(NULL);
 	if (d9__ring.base && !d9__sandbox_is_shut())
-		/* NOLINTNEXTLINE(bugprone-unused-return-value): else it stays, and nobody uses it */
+		/* NOLINTNEXTLINE(bugprone-unused-return-value): else it stays, and is not used */
 		mmap(d9__ring.base, d9__ring.reserved, PROT_READ | PROT_WRITE,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	d9__ring = (struct d9__ring){ .fd = -1 };
@@ -744,7 +744,7 @@ void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t
 	       !atomic_compare_exchange_weak_explicit(&loss->to_ns, &seen, to_ns,
 						      memory_order_relaxed, memory_order_relaxed))
 		;
-	/* release: whoever counts these events sees their times */
+	/* release: the flush thread that counts these events sees their times */
 	atomic_fetch_add_explicit(&loss->events, events, memory_order_release);
 }
 
@@ -764,7 +764,7 @@ void d9__loss_noted(struct d9__loss *loss, uint64_t events)
 	uint64_t next_ns = 0;
 
 	atomic_store_explicit(&loss->noted, events, memory_order_relaxed);
-	/* What was lost meanwhile is later than what is told. */
+	/* Events lost meanwhile are later than those that are told. */
 	if (atomic_load_explicit(&loss->events, memory_order_acquire) != events)
 		next_ns = atomic_load_explicit(&loss->to_ns, memory_order_relaxed);
 	atomic_store_explicit(&loss->from_ns, next_ns, memory_order_relaxed);

@@ -16,8 +16,8 @@
  *   512 KiB   chunks of 64 KiB
  *
  * It outlives the process: a kill leaves every published event in it.  All integers are of the
- * host's byte order; pointers in slots mean something to their process only.  Whoever reads
- * somebody else's ring checks every number.
+ * host's byte order; pointers in slots mean something to their process only.  A reader of another
+ * process's ring checks every number.
  */
 
 #pragma once
@@ -110,7 +110,7 @@ struct d9__ring_header {
 	uint32_t chunk_size;
 	uint32_t chunks_at;
 	uint32_t chunks_max;
-	_Atomic(uint32_t) chunk_count; /* there and mapped; release by whoever adds one */
+	_Atomic(uint32_t) chunk_count; /* there and mapped; release by the thread that adds one */
 	uint32_t pid;
 	uint64_t start_time; /* of the process, in clock ticks after boot: field 22 of /proc/PID/stat */
 	char kernel_boot_id[40];
@@ -126,12 +126,12 @@ struct d9__ring_header {
 	_Atomic(uint64_t) description;
 	uint64_t recovery; /* number + 1 of the segment that recovery makes of this ring */
 	_Atomic(uint32_t) flight; /* chunks are recycled: what is not there any more was not lost */
-	/* Where a shipper that takes its targets from rings is to send the segments; "": nobody asked for that. */
+	/* Where a shipper that takes its targets from rings is to send the segments; "": nowhere. */
 	char s3_bucket[D9__BUCKET_NAME + 1];
 	char s3_prefix[D9__KEY_PREFIX + 1];
 };
 
-/* What came of a dump that was asked for from outside. */
+/* The result of a dump that was asked for from outside. */
 struct d9__ring_dump {
 	int32_t err; /* negative errno */
 	uint32_t complete, segments;
@@ -145,7 +145,7 @@ struct d9__ring_control {
 	_Atomic(uint32_t) futex;  /* incremented with every request; FUTEX_WAKE follows */
 	_Atomic(uint32_t) wanted; /* 0 as started; low byte 1 enable, 2 disable; above: a number */
 	_Atomic(uint32_t) rotate_requested, dump_requested;
-	_Atomic(uint32_t) dump_owner; /* pid of who may fill in what follows; 0: whoever takes it */
+	_Atomic(uint32_t) dump_owner; /* pid of the process that may fill in the next fields; 0: the first that takes it */
 	uint64_t dump_last_ns;        /* 0: all that the ring holds */
 	char dump_dir[D9__RING_DIR];  /* absolute; "": the recorder's own */
 
@@ -172,7 +172,7 @@ enum d9__trigger_request {
 /* At 28 KiB.  Outside tools write the first group, as with the control words, whose futex they wake. */
 struct d9__ring_trigger {
 	_Atomic(uint32_t) requested;
-	_Atomic(uint32_t) owner; /* pid of who may fill in what follows; 0: whoever takes it */
+	_Atomic(uint32_t) owner; /* pid of the process that may fill in the next fields; 0: the first that takes it */
 	uint32_t what;           /* enum d9__trigger_request */
 	uint32_t number;
 	char text[D9__RING_TEXT];
@@ -306,7 +306,7 @@ int d9__ring_start(const struct d9__ring_options *options);
  */
 int d9__ring_grow(void);
 
-/* The same, if fewer than |wanted_free| are free.  Where there is no room for an extent, less is taken. */
+/* Grow if fewer than |wanted_free| are free.  Where there is no room for an extent, less is taken. */
 int d9__ring_grow_to(uint32_t wanted_free);
 
 /*
@@ -345,7 +345,7 @@ void d9__ring_unlink(void);
 
 /*
  * In a forked child: stop knowing the parent's ring.  Its address range is replaced by private
- * zero pages, so that a pointer somebody still holds can neither change the parent's trace nor
+ * zero pages, so that a pointer a hook still holds can neither change the parent's trace nor
  * crash.  The names table survives.  d9__slot_forget_in_child() follows.  Async-signal-safe.
  */
 void d9__ring_forget_in_child(void);
@@ -355,8 +355,8 @@ void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t
 		  uint64_t to_ns);
 
 /*
- * What |loss| counted beyond |seen| events.  0 if nothing; else their number, and the hull of the
- * times of all that is not noted.  Flush thread only.
+ * Return how many events |loss| counted beyond |seen|; if any, also the hull of the times of all that is not
+ * noted.  Flush thread only.
  */
 uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, uint64_t *to_ns);
 

@@ -34,8 +34,8 @@
 /* ---- time ---- */
 
 /*
- * Whether there are |ms| to try again.  Rings that never settle, of which somebody may have left any number, share
- * what there is.
+ * True if there are |ms| to try again.  Rings that never settle share one allowance, because another process
+ * may have left any number of them.
  */
 static bool has_patience(unsigned ms)
 {
@@ -91,7 +91,7 @@ static bool ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-/* What all layouts have in common. */
+/* Check the fields that all layouts have in common. */
 static int check_owner(const struct d9__ring_header *header)
 {
 	if (header->pid == 0 || header->pid > INT32_MAX ||
@@ -137,8 +137,8 @@ static int take_header(struct d9__ring_view *view)
 }
 
 /*
- * A file shorter than what is to be in it, whose lock somebody holds, is just being made or is growing: its process is
- * alive, nothing was cut.
+ * Look again at a file that is shorter than its header says: while its lock is held, its process is alive and
+ * makes or grows it, so nothing was cut.
  */
 static int look_again(struct d9__ring_view *view)
 {
@@ -281,7 +281,7 @@ static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *ti
 		fd = openat(dir.fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		err = fd < 0 ? -errno : take_own(view, pid, fd);
 		if (err == -EBADMSG)
-			err = -ENOENT; /* a file of the program's own that has such a name */
+			err = -ENOENT; /* the program has a file of such a name */
 	}
 	d9__dir_close(&dir);
 	return err;
@@ -416,8 +416,9 @@ static bool is_running(const struct d9__ring_view *view, char *state)
 }
 
 /*
- * Whether somebody holds its lock: a process that we cannot see, in a container for example, does.  Recorders that start
- * hold it for a moment too, to see whether there is something to save.  |otherwise|: where there are no locks.
+ * True if its lock is held, perhaps by a process that we cannot see, in a container for example.  Recorders
+ * that start hold it for a moment too, to see whether there is something to save.  Returns |otherwise| where
+ * there are no locks.
  */
 static bool is_held(const struct d9__ring_view *view, int looks_max, bool otherwise)
 {
@@ -589,7 +590,7 @@ static void sum_tables(const struct tables *tables, struct d9__ring_look *look)
 	}
 }
 
-/* Events of a chunk that nobody took yet. */
+/* Count the events of a chunk that the flush thread has not taken yet. */
 static uint64_t waiting_in(const struct d9__chunk_header *chunk, uint32_t number,
 			   const struct tables *tables)
 {
@@ -649,7 +650,7 @@ static int sum_up(const struct d9__ring_view *view, const struct tables *tables,
 		return err;
 	sum_tables(tables, look);
 	look->recorded = look->waiting;
-	/* What was dumped in flight mode is in the ring as before, or recycled. */
+	/* Events that were dumped in flight mode are in the ring as before, or recycled. */
 	if (look->flight)
 		look->recorded += atomic_load_explicit(&control.recycled, memory_order_relaxed);
 	else

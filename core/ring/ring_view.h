@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ring view: somebody else's ring, read only and believed in nothing.  Reads by pread(2), so that
+ * Ring view: another process's ring, read only and believed in nothing.  Reads by pread(2), so that
  * a file which is cut short under us is an error and not a signal.  Uses no state of this process.
  */
 
@@ -16,7 +16,7 @@
 #include "ring/ring_file.h"
 #include "ring/slot.h"
 
-/* What is known of the process a ring belongs to. */
+/* The state of the process that a ring belongs to. */
 enum d9__ring_owner {
 	D9__OWNER_ALIVE,
 	D9__OWNER_SUSPENDED, /* alive, but stopped by a signal or a debugger */
@@ -41,7 +41,7 @@ struct d9__ring_worker {
 	uint64_t last_ns;            /* of its newest event */
 };
 
-/* What the header and the counters said at one time. */
+/* Header and counters as they were at one time. */
 struct d9__ring_look {
 	uint64_t mono_ns;              /* of our clock */
 	struct d9__ring_health health; /* texts end */
@@ -63,8 +63,8 @@ struct d9__ring_look {
 int d9__ring_view_open(struct d9__ring_view *view, int dir_fd, const char *path);
 
 /*
- * The same for one of another layout: of its header, all up to |trace_dir| is there.  -EBADMSG as well if it has
- * our layout.
+ * Open a ring of another layout: its header can be read up to |trace_dir|.  -EBADMSG also if it has our
+ * layout.
  */
 int d9__ring_view_open_other(struct d9__ring_view *view, int dir_fd, const char *path);
 
@@ -78,8 +78,8 @@ int d9__ring_view_adopt(struct d9__ring_view *view, int fd);
 int d9__ring_view_of_process(struct d9__ring_view *view, pid_t pid);
 
 /*
- * The same, in at most |*steps| looks at what may be its ring, which are taken off.  -E2BIG if they do not
- * suffice: a process may have names and memory by the thousand that look like one.
+ * Find it in at most |*steps| looks at candidates, which are taken off.  -E2BIG if they do not suffice,
+ * because a process may have names and memory by the thousand that look like a ring.
  */
 #define D9__RING_VIEW_STEPS 100000
 int d9__ring_view_find(struct d9__ring_view *view, pid_t pid, uint64_t *steps);
@@ -94,8 +94,8 @@ uint64_t d9__ring_view_taken(const struct d9__ring_view *view);
 int d9__ring_view_read(const struct d9__ring_view *view, uint64_t offset, void *buf, size_t len);
 
 /*
- * Whether the program lives that wrote the ring: somebody holds the ring's lock, or its process maps it.  Of a memory
- * without a name: the process is there.
+ * Return whether the program lives that wrote the ring: the ring's lock is held, or its process maps it.  For
+ * memory without a name: the process is there.
  */
 enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view);
 

@@ -47,5 +47,5 @@ void d9__side_end(struct d9__slot *slot, const uint8_t *end);
 /* Flush thread: the oldest record of slot |slot|.  1 and |*record|, 0 if none is complete. */
 int d9__side_take(uint32_t slot, struct d9__side_record *record);
 
-/* The same from a copy of the chunk that held a side ring, which nobody else sees. */
+/* Take the oldest record from a private copy of the chunk that held a side ring. */
 int d9__side_take_from(uint8_t *chunk, struct d9__side_record *record);

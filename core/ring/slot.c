@@ -74,7 +74,7 @@ static void settle(struct d9__slot *slot)
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 }
 
-/* What the open chunk tells of a worker is handed over: what comes next in it tells of none. */
+/* Hand over the open chunk if it tells of a worker, because events that come next tell of none. */
 static void leave_worker(struct d9__slot *slot)
 {
 	if (slot->worker != D9__WORKER_NONE)
@@ -84,7 +84,7 @@ static void leave_worker(struct d9__slot *slot)
 	slot->task = 0;
 }
 
-/* Whose events were in the slot last is asked for when its chunks are taken, which may come later. */
+/* Keep the thread id, because the flush thread asks for it when it takes the chunks, perhaps later. */
 static void set_state(struct d9__slot *slot, enum d9__slot_state state)
 {
 	uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
@@ -102,7 +102,7 @@ static void slot_return(struct d9__slot *slot)
 }
 
 /*
- * The same for a thread that ended as it should.  A worker's id may go to a thread with another slot, whose
+ * Give back the slot of a thread that ended as it should.  A worker's id may go to a thread with another slot, whose
  * events must not overtake these on their way to the file: see d9__slot_follow().
  */
 static void slot_leave(struct d9__slot *slot)

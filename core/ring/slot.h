@@ -17,7 +17,7 @@
 
 #define D9__WORKER_NONE UINT32_C(0xffff) /* no event with a worker id was written yet */
 
-/* What the last event said about the worker: the entry state of the next chunk. */
+/* The state of the worker after the last event: the entry state of the next chunk. */
 enum d9__worker_state {
 	D9__WORKER_UNKNOWN,
 	D9__WORKER_RUNNING, /* after Unpark or PollEnd */
@@ -35,7 +35,7 @@ enum d9__slot_state {
 
 struct d9__slot {
 	/*
-	 * All that recording an event reads and writes.  Owner thread only, except |published|
+	 * Fields that recording an event reads and writes.  Owner thread only, except |published|
 	 * and |busy|.  A slot of zeros is valid: every event finds no room and takes the slow half.
 	 */
 	uint8_t *batch; /* first byte of the open batch, behind the chunk header */
@@ -85,11 +85,11 @@ static_assert(D9__RING_SLOTS_AT + D9__SLOT_COUNT * sizeof(struct d9__slot) == D9
 
 struct d9__thread;
 
-/* What the hot path knows of this thread: one look-up for both. */
+/* The hot path's view of this thread: one look-up for both. */
 struct __attribute__((aligned(16))) d9__self {
 	/* NULL: none yet.  Below D9__SLOT_SENTINELS: it gets none any more. */
 	struct d9__slot *slot;
-	/* What loop/ keeps; NULL: nothing yet.  D9__THREAD_GONE: nothing any more. */
+	/* Kept by loop/.  NULL: nothing yet.  D9__THREAD_GONE: nothing any more. */
 	struct d9__thread *thread;
 };
 
@@ -200,7 +200,7 @@ struct d9__left d9__slot_leave(void);
 /*
  * This thread is to be |worker|, whose latest events are at |left|: the slot they are in becomes this
  * thread's, if |may_move| or if it has none yet; else they are handed over, so that the worker's
- * next ones come behind them.  False: somebody else is about to, and until then |worker| may have no thread.
+ * next ones come behind them.  False: another thread is about to, and until then |worker| may have no thread.
  */
 bool d9__slot_follow(const struct d9__left *left, uint32_t worker, bool may_move);
 

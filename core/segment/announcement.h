@@ -18,6 +18,6 @@
 int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, struct d9__writer *writer,
 			   bool real, uint64_t now_ns);
 
-/* The same of spans that are open: a SpanOpenEvent for each. */
+/* Write a SpanOpenEvent at |ns| for each of the |n| |spans|. */
 int d9__announcement_spans(const struct d9__living_span *spans, size_t n, uint64_t ns,
 			   struct d9__writer *writer);

@@ -43,7 +43,7 @@ uint8_t *d9__builder_event(struct d9__builder *b, uint16_t type_id, uint64_t ns,
 void d9__builder_end(struct d9__builder *b, const uint8_t *end);
 
 /*
- * Define a type by somebody else's frames, instead of what this process knows by its id.  False: there are
+ * Define a type by the frames of another process, instead of those that this process has for its id.  False: there are
  * too many.
  */
 bool d9__builder_define(struct d9__builder *b, uint16_t type_id, const void *frames, size_t len);
@@ -54,5 +54,5 @@ bool d9__builder_define(struct d9__builder *b, uint16_t type_id, const void *fra
  */
 uint32_t d9__builder_name(struct d9__builder *b, const char *text);
 
-/* The same of a call stack; equal ones near each other have one id. */
+/* Return the pool id of a call stack; equal ones near each other have one id. */
 uint32_t d9__builder_stack(struct d9__builder *b, const uint64_t *addresses, uint32_t n);

@@ -133,7 +133,7 @@ static int set_locked(const char *key, char *value, bool *news)
 	return err ? err : 1;
 }
 
-/* What the recorder says of its own parts: what began, ended, was refused or works only partly. */
+/* Keys by which the recorder says which of its parts began, ended, was refused or works only partly. */
 static bool is_of_recorder(const char *key)
 {
 	static const char *const prefixes[] = { "source.", "ring.", "loop.", "recorder.ended", "recorder.sandboxed",

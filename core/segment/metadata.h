@@ -44,8 +44,8 @@ uint32_t d9__metadata_generation(void);
 void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *const *more);
 
 /*
- * Those pairs that `dial9 status` wants to know, as lines KEY=VALUE with a NUL at the end; line ends
- * in a value become blanks.  What does not fit is left out, whole lines only.
+ * Write the pairs that `dial9 status` shows, as lines KEY=VALUE with a NUL at the end; line ends in a value
+ * become blanks.  Lines that do not fit are left out, whole ones only.
  */
 void d9__metadata_facts(char *buf, size_t size);
 

@@ -46,8 +46,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t walking = PTHREAD_RWLOCK_INITIALIZER;
 
 /*
- * In a forked child: another thread of the parent's may have had the loader's lock, in dlopen() for instance, and then nobody
- * gives it back.  A thread that nobody has to wait for asks first: the flush thread, or a probe.
+ * True in a forked child: another thread of the parent may have had the loader's lock, in dlopen() for
+ * instance, and then no thread gives it back.  So the flush thread or a probe asks first, for which the
+ * program does not have to wait.
  */
 static _Atomic(bool) in_doubt;
 
@@ -63,7 +64,7 @@ static size_t n_modules;
 static unsigned long long adds, subs; /* the loader's counters at the last scan */
 static _Atomic(uint32_t) generation; /* of what a scan found */
 
-/* What one walk through the loader's list found. */
+/* The result of one walk through the loader's list. */
 struct scan {
 	struct d9__module *found;
 	size_t n;
@@ -175,7 +176,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	return scan->failed;
 }
 
-/* What was read before somebody cut the file stays. */
+/* Find the module by its base, because its file was cut: facts that were read before stay. */
 static struct d9__module *find_at(uintptr_t base)
 {
 	for (size_t i = 0; i < n_modules; i++)
@@ -231,7 +232,7 @@ static int merge_locked(struct scan *scan)
 	return changed;
 }
 
-/* What the thread that forks could take. */
+/* The locks that the thread that forks could take. */
 static bool has_walking, has_lock, has_company;
 
 /* In CLOCK_REALTIME, by which locks with a deadline count. */
@@ -256,7 +257,7 @@ static int other_threads(void)
 }
 
 /*
- * An allocator whose handler ran before this one (tcmalloc's may) holds its own locks by now, and whoever holds one of ours
+ * An allocator whose handler ran before this one (tcmalloc's may) holds its own locks by now, and a thread that holds one of ours
  * may be waiting for them in malloc().  Then neither would ever go on, so the waits have an end: a late one for who walks,
  * since the child would hang at the loader's lock.  Constructors and destructors run without that one, and may fork.
  */

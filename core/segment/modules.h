@@ -17,7 +17,7 @@ struct d9__module {
 	char *path;           /* "" if the loader has none and it cannot be found out */
 	uint8_t build_id[D9__BUILD_ID_MAX];
 	uint8_t build_id_len;
-	bool unread;   /* somebody cut its file: its build-id, or all but |base|, could not be read */
+	bool unread;   /* its file was cut: its build-id, or all but |base|, could not be read */
 	bool loaded;   /* was there at the last scan */
 	bool reported; /* its present state is in the current segment */
 	bool met;      /* by the scan that runs */
@@ -43,7 +43,7 @@ struct dl_phdr_info;
 void d9__module_describe(struct d9__module *module, const struct dl_phdr_info *info);
 
 /*
- * False in a forked child whose loader's lock nobody will give back; then d9__modules_walk() shows no module.  Who asks first, in
+ * False in a forked child whose loader's lock no thread will give back; then d9__modules_walk() shows no module.  Who asks first, in
  * the child of a parent with several threads, waits for a probe: some 100 us, and 100 ms where the answer is no.  Any
  * thread, not in handlers; keeps errno.
  */

@@ -96,7 +96,7 @@ static int enter_new(struct d9__namespace *ns)
 	}
 }
 
-/* What could be made but not used would be made anew by each try. */
+/* Remove a directory that could be made but not used, because each try would make another one. */
 static void unmake(const struct d9__namespace *ns)
 {
 	int fd = d9__directory_enter(ns->parent_fd, ns->boot_id, 0);

@@ -11,7 +11,7 @@
 #include "base/artefact.h"
 #include "segment/retention.h"
 
-/* Who cares for what dead processes have left. */
+/* Whether a shipper cares for the segments that dead processes have left. */
 enum d9__shipping {
 	D9__SHIPPING_NONE,
 	D9__SHIPPING_PAUSED, /* a shipper was there within a day, and will be again */
@@ -33,7 +33,7 @@ struct d9__namespace {
 
 /*
  * Make |trace_dir| and a directory of our own in it, and lock that.  Directories get mode 0700;
- * one that belongs to somebody else or that others may write to is refused with -EPERM, links as
+ * one that belongs to another user or that others may write to is refused with -EPERM, links as
  * base/directory.h has it.  |ns->boot_id| is the wish; if that name is taken, another one is
  * chosen.  0 or -errno, then nothing stays open.
  */
@@ -88,7 +88,7 @@ int d9__namespace_scan(struct d9__namespace *ns, struct d9__retention *ret);
  */
 void d9__namespace_collect(struct d9__namespace *ns, struct d9__retention *ret);
 
-/* Whether somebody sends what is in the trace directory. */
+/* Return whether a shipper sends what is in the trace directory. */
 enum d9__shipping d9__namespace_shipping(const struct d9__namespace *ns);
 
 /* Whether a file of |family|, which is ours, has a second name, as dumps give it. */

@@ -39,7 +39,7 @@ struct d9__retention {
 	uint64_t rotation_ns;
 	uint64_t next_index; /* above every number seen */
 	uint64_t evicted, evicted_bytes;
-	bool spares_peers; /* what dead processes left is somebody else's: neither counted nor a victim */
+	bool spares_peers; /* segments of dead processes are the shipper's: neither counted nor a victim */
 	struct d9__retained_dump *dumps; /* oldest first */
 	size_t n_dumps;
 	uint64_t dump_bytes;  /* sum over families that are dumped */

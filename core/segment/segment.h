@@ -21,7 +21,7 @@ struct d9__segment_place {
 	enum d9_compress compress;
 };
 
-/* What a segment holds. */
+/* The content of a segment. */
 struct d9__segment_content {
 	uint64_t first_ns, last_ns; /* of its real events */
 	uint64_t events;            /* of the program and its loops */

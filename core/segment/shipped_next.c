@@ -15,7 +15,7 @@ struct line {
 	size_t len;
 };
 
-/* What stands behind the first word, and a blank; false: no such line. */
+/* Read the number behind the first word and a blank.  False: no such line. */
 static bool number_of(const struct line *line, uint64_t *out)
 {
 	static const char *const words[] = { "stored ", "missing " };

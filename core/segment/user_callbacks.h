@@ -37,7 +37,7 @@ bool d9__user_callbacks_stop(uint64_t deadline_ns);
 /* A line of the recorder's own log that goes to the program's callback too; not to it if 64 wait.  |fmt| like printf.  Any thread. */
 void d9__log(enum d9_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Queue the news of |segment|; takes a reference of its own.  False if 64 wait or nobody listens. */
+/* Queue the news of |segment|; takes a reference of its own.  False if 64 wait or the program has no callback. */
 bool d9__user_callbacks_announce(struct d9_sealed_segment *segment);
 
 /* End the thread for a while, if it waits or comes to an end until then; what is pushed meanwhile waits.  False: it goes on. */

@@ -83,7 +83,7 @@ static bool evict(struct d9__writer *w, const struct d9__family *victim)
 		gone = !d9__namespace_evict(&w->ns, victim);
 	else
 		drop_kept(w, victim->index);
-	/* What cannot be deleted is forgotten, or it would be tried for ever. */
+	/* A segment that cannot be deleted is forgotten, because it would be tried for ever. */
 	d9__retention_remove(&w->ret, victim, gone);
 	return gone;
 }
@@ -199,7 +199,7 @@ void d9__writer_follow_user(struct d9__writer *w)
 
 	if (!w->has_dir || getresuid(&real, &effective, &saved) || w->uid == effective)
 		return;
-	/* Who can go back, as servers do that act for a user for a moment, keeps what is its own. */
+	/* A process that can go back, as servers that act for a user for a moment, keeps its own directory. */
 	if (real != effective || saved != effective)
 		return;
 	w->uid = effective;
@@ -351,7 +351,7 @@ static int add_modules(struct d9__writer *w, uint64_t now_ns)
 
 static void finish_cut(struct d9__writer *w, bool kept);
 
-/* What the last error left behind comes first. */
+/* Finish the segment that the last error left behind, which comes first. */
 static int finish_earlier(struct d9__writer *w)
 {
 	bool kept;

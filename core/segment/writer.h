@@ -143,7 +143,7 @@ int d9__writer_commit(struct d9__writer *w, uint64_t now_ns);
 /* Seal the segment if it is full.  0 or -errno, as d9__writer_commit(). */
 int d9__writer_rotate_full(struct d9__writer *w, uint64_t now_ns);
 
-/* What an error left of the segment of a dump is finished, if that is possible now.  0 or -errno. */
+/* Finish the segment of a dump that an error left behind, if that is possible now.  0 or -errno. */
 int d9__writer_finish_dump(struct d9__writer *w);
 
 /* End the segment where the last commit did, after an error of d9__writer_add(), and pause. */
@@ -167,5 +167,5 @@ void d9__writer_lossy(struct d9__writer *w);
 /* Seal, close, free. */
 void d9__writer_close(struct d9__writer *w, uint64_t now_ns);
 
-/* What is true now, into |counters|. */
+/* Bring |counters| up to date. */
 void d9__writer_publish(struct d9__writer *w);
