@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directory: the one way into every directory that dial9 writes or removes files in.  A path is walked one
- * name after the other from descriptors, because then the directory that was looked at is the one that is
- * entered:
+ * Directory: the one way into every directory that dial9 writes or removes files in.  A path is
+ * walked one name after the other from descriptors, because then the directory that was looked at
+ * is the one that is entered:
  *
  *   - A symbolic link is followed if root or we own it, in a directory that root or we own and in which
  *     strangers cannot rename it: /home may be a link, and so may /var/run.  No other is.
@@ -31,7 +31,9 @@ enum d9__directory_flags {
  */
 int d9__directory_open(const char *path, unsigned flags);
 
-/* Enter |name| in the directory |at|: one component, and no link.  Returns as d9__directory_open(). */
+/*
+ * Enter |name| in the directory |at|: one component, and no link.  Returns as d9__directory_open().
+ */
 int d9__directory_enter(int at, const char *name, unsigned flags);
 
 /* Whether a directory of this |st| is as |flags| say, for the effective user. */

@@ -626,7 +626,10 @@ static int read_variable(struct d9_options *options, enum d9__option id, const c
 
 static int read_environment(struct d9_options *options)
 {
-	/* Options that name a place do so in the directory that `dial9 record` named, and in no other. */
+	/*
+	 * Options that name a place do so in the directory that `dial9 record` named, and in no
+	 * other.
+	 */
 	bool own_place = (options->set & UINT64_C(1) << D9__OPTION_TRACE_DIR) != 0;
 	int err = 0;
 
@@ -687,7 +690,10 @@ static int first_of(const char *list)
 	return list && list[0] == '/' ? (int)strcspn(list, ":") : 0;
 }
 
-/* Prefer the directory that systemd keeps for the service, because it outlives the next start of the machine. */
+/*
+ * Prefer the directory that systemd keeps for the service, because it outlives the next start of
+ * the machine.
+ */
 static int default_trace_dir(struct d9_options *options)
 {
 	const char *state = d9__environment_get("STATE_DIRECTORY"), *tmp = d9__environment_get("TMPDIR");

@@ -2,8 +2,8 @@
 /*
  * Own memory: reads memory of modules, because another process may cut their files while they are mapped.
  *
- * A page that its file no longer has ends the program by SIGBUS when it is touched.  The kernel, asked for a
- * copy of it, returns an error instead.
+ * A page that its file no longer has ends the program by SIGBUS when it is touched.  The kernel,
+ * asked for a copy of it, returns an error instead.
  */
 
 #pragma once

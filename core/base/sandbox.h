@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sandbox: whether the program has forbidden itself system calls, and with that us.  record/sandbox.h sets it. */
+/*
+ * Sandbox: whether the program has forbidden itself system calls, and with that us.
+ * record/sandbox.h sets it.
+ */
 
 #pragma once
 

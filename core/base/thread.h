@@ -25,12 +25,14 @@ int d9__thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), s
 void d9__thread_join(pthread_t thread, int tid);
 
 /*
- * pthread_self() of the flush thread, by which that is known without a system call; 0: there is none, or it is away for a while.
- * Relaxed, because it orders nothing.
+ * pthread_self() of the flush thread, by which that is known without a system call; 0: there is
+ * none, or it is away for a while.  Relaxed, because it orders nothing.
  */
 extern _Atomic(uintptr_t) d9__thread_flush;
 
 static inline bool d9__thread_is_flush(void)
 {
-	return atomic_load_explicit(&d9__thread_flush, memory_order_relaxed) == (uintptr_t)pthread_self();
+	uintptr_t flush = atomic_load_explicit(&d9__thread_flush, memory_order_relaxed);
+
+	return flush == (uintptr_t)pthread_self();
 }

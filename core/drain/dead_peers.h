@@ -2,11 +2,11 @@
 /*
  * Dead peers: a recorder that starts makes segments of what killed ones left in its trace directory.
  *
- * A recorder that runs as root leaves them: a process that has given up root's rights still writes the ring that
- * it began as root, and an error in reading it would be exploited with root's rights.  Such rings stay, up to 64 MiB of
- * each service, for the program dial9, which reads them in a child without rights; the log says so.  (The recorder cannot
- * start that program: Linux makes the exit signal of every process that calls execve(2) SIGCHLD again, so the traced
- * program would see it.)
+ * A recorder that runs as root leaves them: a process that has given up root's rights still writes
+ * the ring that it began as root, and an error in reading it would be exploited with root's rights.
+ * Such rings stay, up to 64 MiB of each service, for the program dial9, which reads them in a child
+ * without rights; the log says so.  (The recorder cannot start that program: Linux makes the exit
+ * signal of every process that calls execve(2) SIGCHLD again, so the traced program would see it.)
  */
 
 #pragma once

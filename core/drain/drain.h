@@ -76,8 +76,8 @@ bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause);
 
 /*
- * Give up everything that is in the ring now: events of full chunks are gone, those published in open
- * ones are never written.  Not counted as lost.
+ * Give up everything that is in the ring now: events of full chunks are gone, those published in
+ * open ones are never written.  Not counted as lost.
  */
 void d9__drain_forget(struct d9__drain *drain);
 /*

@@ -158,7 +158,10 @@ void d9__health_end(struct d9__ring_health *health)
 {
 	uint32_t seq = atomic_load_explicit(&health->seq, memory_order_relaxed);
 
-	/* release: pairs with the acquire of a reader, who takes the page between two equal sequences */
+	/*
+	 * release: pairs with the acquire of a reader, who takes the page between two equal
+	 * sequences
+	 */
 	atomic_store_explicit(&health->seq, seq + 1, memory_order_release);
 }
 

@@ -16,8 +16,8 @@ uint64_t d9__health_lost(void);
 uint64_t d9__health_lost_by(unsigned cause);
 
 /*
- * Write the health page of the ring: the caller puts the calls that are open into what the first returns, and the second follows.
- * Flush thread.
+ * Write the health page of the ring: the caller puts the calls that are open into what the first
+ * returns, and the second follows.  Flush thread.
  */
 struct d9__ring_health *d9__health_begin(const struct d9__writer *writer, int state, uint64_t now_ns);
 void d9__health_end(struct d9__ring_health *health);

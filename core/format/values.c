@@ -116,8 +116,9 @@ static int compare_keys(const void *left, const void *right)
 }
 
 /*
- * Add to |*repeats| how many of the |n| |pairs| of a StringMap have the key of an earlier one: all are kept, and the last
- * counts.  By sorting, because a damaged trace may have a million.  0 or -ENOMEM.
+ * Add to |*repeats| how many of the |n| |pairs| of a StringMap have the key of an earlier one: all
+ * are kept, and the last counts.  By sorting, because a damaged trace may have a million.  0 or
+ * -ENOMEM.
  */
 static int count_repeats(const struct d9_text *pairs, size_t n, struct d9__arena *arena, uint64_t *repeats)
 {

@@ -27,8 +27,8 @@ int d9__values_build(struct d9__values *values, const struct d9__decoder *decode
 		     const struct d9__frame *frame);
 
 /*
- * Build the values of an event that d9__decoder_peek() has found, and set its end.  0, -EBADMSG if a value is
- * malformed, -ENOMEM.
+ * Build the values of an event that d9__decoder_peek() has found, and set its end.  0, -EBADMSG if
+ * a value is malformed, -ENOMEM.
  */
 int d9__values_quick(struct d9__values *values, const struct d9__decoder *decoder,
 		     struct d9__frame *frame);

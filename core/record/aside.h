@@ -42,7 +42,7 @@ bool d9__aside_go(pthread_t thread);
 int d9__aside_return(pthread_t *thread);
 
 /*
- * True inside a signal handler, where no thread may be started: it may have interrupted the holder of a lock that this takes.
- * Keeps errno; makes some system calls.
+ * True inside a signal handler, where no thread may be started: it may have interrupted the holder
+ * of a lock that this takes.  Keeps errno; makes some system calls.
  */
 bool d9__aside_in_handler(void);

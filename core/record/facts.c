@@ -61,7 +61,9 @@ static void forget_sources(void)
 
 void d9__facts_tell_ring_name(void)
 {
-	d9__metadata_set("ring.not_renamed", d9__ring.not_renamed ? d9_strerror(d9__ring.not_renamed) : NULL);
+	int err = d9__ring.not_renamed;
+
+	d9__metadata_set("ring.not_renamed", err ? d9_strerror(err) : NULL);
 }
 
 void d9__facts_set(const struct d9_options *options, const char *boot_id)

@@ -14,5 +14,8 @@ void d9__facts_set(const struct d9_options *options, const char *boot_id);
  */
 void d9__facts_refresh(void);
 
-/* Set why the ring does not have the name of this recorder, or that it has.  Its starter, and the flush thread. */
+/*
+ * Set why the ring does not have the name of this recorder, or that it has.  Its starter, and the
+ * flush thread.
+ */
 void d9__facts_tell_ring_name(void);

@@ -68,7 +68,10 @@ int d9__flush_last_error(void);
 void d9__flush_move_side_rings(void);
 void d9__flush_drain(uint64_t now_ns);
 
-/* Write what was drained so far, and of the recorder's log what is settled, or with |all_of_log| all. */
+/*
+ * Write what was drained so far, and of the recorder's log what is settled, or with |all_of_log|
+ * all.
+ */
 void d9__flush_commit(uint64_t now_ns);
 void d9__flush_commit_with(bool all_of_log, uint64_t now_ns);
 

@@ -30,7 +30,8 @@ void d9__flush_set_state(int state)
 
 void d9__flush_open_directory(void)
 {
-	int err = d9__writer_open(&self->writer, d9__flush.trace_dir, d9__clock_real_ns() / D9__MS_NS);
+	uint64_t clock_ms = d9__clock_real_ns() / D9__MS_NS;
+	int err = d9__writer_open(&self->writer, d9__flush.trace_dir, clock_ms);
 
 	if (!err && self->writer.has_dir) {
 		memcpy(d9__flush.boot_id, self->writer.ns.boot_id, sizeof(d9__flush.boot_id));
@@ -90,7 +91,9 @@ void d9__flush_move_side_rings(void)
 void d9__flush_drain(uint64_t now_ns)
 {
 	d9__flush_move_side_rings();
-	/* Busy threads may go on handing over; each round takes what the one before had to leave. */
+	/*
+	 * Busy threads may go on handing over; each round takes what the one before had to leave.
+	 */
 	for (int round = 0; round < 20 && !self->writer.retry_ns; round++) {
 		d9__drain_full(&self->drain, now_ns);
 		if (d9__drain_prefixes(&self->drain, now_ns, 0))

@@ -15,12 +15,15 @@
 /* Return the word that a wait compares with: a wake after this ends it, or keeps it from beginning. */
 uint32_t d9__flush_wait_seen(void);
 
-/* Wait until |wait_ns| have passed, a chunk is sealed or d9__flush_wake() is called; not if that was since |seen|. */
+/*
+ * Wait until |wait_ns| have passed, a chunk is sealed or d9__flush_wake() is called; not if that
+ * was since |seen|.
+ */
 void d9__flush_wait(uint32_t seen, uint64_t wait_ns);
 
 /*
- * Wait so for |wait_ns| to the next tick, at least a millisecond: less where the recorder samples all threads; and
- * d9__flush_rouse() ends a long one.
+ * Wait so for |wait_ns| to the next tick, at least a millisecond: less where the recorder samples
+ * all threads; and d9__flush_rouse() ends a long one.
  */
 void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns);
 

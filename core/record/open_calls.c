@@ -270,7 +270,9 @@ static void sample(struct d9__open_calls *calls, struct d9__open_call *call, str
 
 	if (now_ns < call->next_look_ns)
 		return;
-	call->next_look_ns = now_ns + (for_ns < D9__SECOND_NS ? for_ns : D9__SECOND_NS) - ALMOST / 100;
+	call->next_look_ns = now_ns + (for_ns < D9__SECOND_NS ? for_ns : D9__SECOND_NS) -
+			     ALMOST / 100;
+
 	if (!look_at_thread(calls, call))
 		return;
 	same = call->known && !strcmp(before.syscall, call->stuck.syscall) && before.running == call->stuck.running;

@@ -496,7 +496,10 @@ static bool return_locked(void)
 {
 	if (!away)
 		return true;
-	/* A handler that ends the program may have interrupted the holder of a lock that this takes. */
+	/*
+	 * A handler that ends the program may have interrupted the holder of a lock that this
+	 * takes.
+	 */
 	if (d9__aside_in_handler() || d9__aside_return(&flush_thread))
 		return false;
 	away = false;

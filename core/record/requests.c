@@ -200,7 +200,10 @@ void d9__requests_serve_dumps(void)
 	}
 }
 
-/* Serve a request from a copy, because the process that asks can write to the shared memory at any time. */
+/*
+ * Serve a request from a copy, because the process that asks can write to the shared memory at any
+ * time.
+ */
 static void serve_trigger_request(void)
 {
 	struct d9__ring_trigger *shared = d9__ring.trigger;

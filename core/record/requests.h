@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests: work that the flush thread is asked for, between its own: commands ask by the control words of
- * the ring, the program by d9_dump(), triggers by firing.  Flush thread only.
+ * Requests: work that the flush thread is asked for, between its own: commands ask by the control
+ * words of the ring, the program by d9_dump(), triggers by firing.  Flush thread only.
  */
 
 #pragma once

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads and entries: the thread that arms a trigger takes an entry of |armed|, fills it in and publishes
- * it; then it stays as it is until no thread looks at it any more.  A thread that removes one marks it; the
- * flush thread, when no thread is among the entries and nothing waits that fired, makes it free
- * again.  A thread that fires one takes an entry of |fires| and fills it in; all else belongs to
- * the flush thread.
+ * Threads and entries: the thread that arms a trigger takes an entry of |armed|, fills it in and
+ * publishes it; then it stays as it is until no thread looks at it any more.  A thread that removes
+ * one marks it; the flush thread, when no thread is among the entries and nothing waits that fired,
+ * makes it free again.  A thread that fires one takes an entry of |fires| and fills it in; all else
+ * belongs to the flush thread.
  *
  * Each trigger is armed again when `every` has passed: where every callback takes too long, all but the first find that
  * with one load.
@@ -83,7 +83,10 @@ static void take_fire(void)
 	atomic_fetch_add_explicit(&n_taken, 1, memory_order_release);
 }
 
-/* Drop firings that came too late for the recorder before this one, because its triggers were others. */
+/*
+ * Drop firings that came too late for the recorder before this one, because its triggers were
+ * others.
+ */
 static void forget_fires(void)
 {
 	while (next_fire())
@@ -275,7 +278,10 @@ static void make_free(struct armed *it)
 	atomic_store(&it->state, FREE);
 }
 
-/* Heed triggers that were armed or removed since the last time; removed ones that may still be read come next time. */
+/*
+ * Heed triggers that were armed or removed since the last time; removed ones that may still be read
+ * come next time.
+ */
 static void heed_changes(void)
 {
 	uint64_t poll_ns, late_ns;

@@ -123,7 +123,10 @@ static bool overrun(struct d9__chunk_header *header)
 			return true;
 		}
 	}
-	/* Still pinned: the thread that unpins it frees it.  Unpinned in between: it is ours after all. */
+	/*
+	 * Still pinned: the thread that unpins it frees it.  Unpinned in between: it is ours after
+	 * all.
+	 */
 	word = atomic_fetch_add_explicit(&header->word, D9__CHUNK_LOST - D9__CHUNK_SEALED,
 					 memory_order_acq_rel);
 	if (word & PIN)
@@ -222,7 +225,10 @@ static bool chunk_open(struct d9__slot *slot)
 	memcpy(slot->batch, preamble, len);
 	slot->time_base = 0;
 	generation_next(slot);
-	/* The length before the name, because a kill in between then leaves a chunk that no slot names. */
+	/*
+	 * The length before the name, because a kill in between then leaves a chunk that no slot
+	 * names.
+	 */
 	atomic_store_explicit(&slot->published, len, memory_order_release);
 	D9__TEST_POINT(OPEN_PREAMBLE);
 	atomic_store_explicit(&slot->open, (uint64_t)slot->serial << 32 | (chunk_number(header) + 1),
@@ -248,7 +254,10 @@ void d9__chunk_seal(struct d9__slot *slot)
 	header->exit_worker = (uint16_t)slot->worker;
 	header->exit_task = d9__slot_task(slot);
 	D9__TEST_POINT(SEAL_LENGTH);
-	/* release: pairs with the acquire of the thread that pops it; read-modify-write: keeps a pin */
+	/*
+	 * release: pairs with the acquire of the thread that pops it; read-modify-write: keeps a
+	 * pin
+	 */
 	atomic_fetch_add_explicit(&header->word, D9__CHUNK_SEALED - D9__CHUNK_OPEN,
 				  memory_order_acq_rel);
 	D9__TEST_POINT(SEAL_STATE);

@@ -392,7 +392,8 @@ static void step(const struct d9__anchor *now)
 	flush.proof_slope = 0;
 	flush.proof_ns = 2 * CALIBRATE_NS; /* twice: older than any conversion a slot may hold */
 	for (unsigned i = 0; i < STEPS_PER_HOUR; i++)
-		if (n + 1 < STEPS_PER_HOUR || now->mono_ns - flush.step_ns[i] > 3600 * D9__SECOND_NS)
+		if (n + 1 < STEPS_PER_HOUR ||
+		    now->mono_ns - flush.step_ns[i] > 3600 * D9__SECOND_NS)
 			return;
 	flush.wanted = false;
 	set_reason("ticks or clock jumped three times in an hour");

@@ -230,8 +230,8 @@ static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_
 }
 
 /*
- * Both for callers that keep to straight lines: one question without a call, and if the answer is not 0 a
- * write that cannot fail.  The slot's worker is the event's already.
+ * Both for callers that keep to straight lines: one question without a call, and if the answer is
+ * not 0 a write that cannot fail.  The slot's worker is the event's already.
  */
 #define D9__EMIT_PLAIN static inline __attribute__((always_inline))
 

@@ -55,8 +55,9 @@ bool d9__gate_has_recorder(void)
 {
 	if (!atomic_load_explicit(&d9__gate_running, memory_order_acquire))
 		return false;
-	return d9__sandbox_is_shut() ? d9__gate_is_ours() :
-				       atomic_load_explicit(&d9__gate_owner, memory_order_relaxed) == getpid();
+	if (d9__sandbox_is_shut())
+		return d9__gate_is_ours();
+	return atomic_load_explicit(&d9__gate_owner, memory_order_relaxed) == getpid();
 }
 
 int d9__gate_init(void)

@@ -82,8 +82,9 @@ bool d9__gate_is_ours(void);
 bool d9__gate_disown(void);
 
 /*
- * Set by the recorder when it starts and when it has ended.  Read without its lock, by functions that must not wait for that.
- * |d9__gate_owner| is the process that it was started in, because a raw clone() of that runs no atfork handler.
+ * Set by the recorder when it starts and when it has ended.  Read without its lock, by functions
+ * that must not wait for that.  |d9__gate_owner| is the process that it was started in, because a
+ * raw clone() of that runs no atfork handler.
  */
 extern _Atomic(bool) d9__gate_running;
 extern _Atomic(pid_t) d9__gate_owner;

@@ -74,8 +74,8 @@ void d9__notes_tell(uint32_t number);
 uint32_t d9__notes_told(void);
 
 /*
- * Return the next line of |copy|, a ring that is not written any more and whose content is not to be
- * trusted.  |*at| is 0 at the first call.  1, or 0 at the end.
+ * Return the next line of |copy|, a ring that is not written any more and whose content is not to
+ * be trusted.  |*at| is 0 at the first call.  1, or 0 at the end.
  */
 int d9__notes_next(const struct d9__notes *copy, uint32_t *at, struct d9__note_line *line);
 

@@ -7,9 +7,9 @@ void d9__queue_push(struct d9__queue *queue, uint32_t chunk)
 {
 	uint32_t limit = atomic_load_explicit(&queue->limit, memory_order_relaxed), ticket;
 
-	while (limit <= chunk && !atomic_compare_exchange_weak_explicit(&queue->limit, &limit, chunk + 1,
-									memory_order_relaxed,
-									memory_order_relaxed))
+	while (limit <= chunk &&
+	       !atomic_compare_exchange_weak_explicit(&queue->limit, &limit, chunk + 1,
+						      memory_order_relaxed, memory_order_relaxed))
 		;
 	do /* 0 means that nothing waits */
 		ticket = atomic_fetch_add_explicit(&queue->newest, 1, memory_order_relaxed) + 1;
@@ -90,8 +90,8 @@ bool d9__queue_waits(const struct d9__queue *queue)
 
 bool d9__queue_take(struct d9__queue *queue, uint32_t chunk, uint32_t ticket)
 {
-	if (!atomic_compare_exchange_strong_explicit(&queue->ticket[chunk], &ticket, 0, memory_order_acquire,
-						     memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&queue->ticket[chunk], &ticket, 0,
+						     memory_order_acquire, memory_order_relaxed))
 		return false;
 	atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
 	return true;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queue: chunk numbers in order of arrival, many producers to many consumers, in the shared mapping.  Lock-free.
+ * Queue: chunk numbers in order of arrival, many producers to many consumers, in the shared
+ * mapping.  Lock-free.
  *
- * A queue is an array of tickets, one per chunk.  To push is to draw the next ticket and store it; to pop is to find the least
- * one and exchange it for 0.  Each is one store, so a thread that is preempted or killed in between holds up its own chunk and
- * no other.  (A ring of cells is not enough, because a popper preempted in its cell blocks the pusher that comes around.)
- * Looking at all tickets takes 0.1-0.2 us for 512 chunks, once per some 6 000 events.
+ * A queue is an array of tickets, one per chunk.  To push is to draw the next ticket and store it;
+ * to pop is to find the least one and exchange it for 0.  Each is one store, so a thread that is
+ * preempted or killed in between holds up its own chunk and no other.  (A ring of cells is not
+ * enough, because a popper preempted in its cell blocks the pusher that comes around.)  Looking at
+ * all tickets takes 0.1-0.2 us for 512 chunks, once per some 6 000 events.
  */
 
 #pragma once
@@ -16,7 +18,10 @@
 
 #define D9__CHUNKS_MAX 2048 /* 128 MiB */
 
-/* A number waits if its ticket is not 0; the least ticket is the oldest.  A queue of zeros is empty. */
+/*
+ * A number waits if its ticket is not 0; the least ticket is the oldest.  A queue of zeros is
+ * empty.
+ */
 struct d9__queue {
 	_Alignas(64) _Atomic(uint32_t) newest; /* ticket given out last */
 	_Atomic(uint32_t) count;               /* about how many wait */
@@ -30,7 +35,10 @@ void d9__queue_push(struct d9__queue *queue, uint32_t chunk);
 /* Take the oldest into |*chunk|.  Returns its ticket; 0: none waits. */
 uint32_t d9__queue_pop(struct d9__queue *queue, uint32_t *chunk);
 
-/* Take the one with the least number, because free chunks are taken again while they are in the cache.  False: none waits. */
+/*
+ * Take the one with the least number, because free chunks are taken again while they are in the
+ * cache.  False: none waits.
+ */
 bool d9__queue_pop_any(struct d9__queue *queue, uint32_t *chunk);
 
 /* Take |chunk| if it still waits with |ticket|. */

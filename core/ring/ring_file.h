@@ -126,7 +126,9 @@ struct d9__ring_header {
 	_Atomic(uint64_t) description;
 	uint64_t recovery; /* number + 1 of the segment that recovery makes of this ring */
 	_Atomic(uint32_t) flight; /* chunks are recycled: what is not there any more was not lost */
-	/* Where a shipper that takes its targets from rings is to send the segments; "": nowhere. */
+	/*
+	 * Where a shipper that takes its targets from rings is to send the segments; "": nowhere.
+	 */
 	char s3_bucket[D9__BUCKET_NAME + 1];
 	char s3_prefix[D9__KEY_PREFIX + 1];
 };
@@ -145,7 +147,7 @@ struct d9__ring_control {
 	_Atomic(uint32_t) futex;  /* incremented with every request; FUTEX_WAKE follows */
 	_Atomic(uint32_t) wanted; /* 0 as started; low byte 1 enable, 2 disable; above: a number */
 	_Atomic(uint32_t) rotate_requested, dump_requested;
-	_Atomic(uint32_t) dump_owner; /* pid of the process that may fill in the next fields; 0: the first that takes it */
+	_Atomic(uint32_t) dump_owner; /* pid of who may fill in the rest; 0: the first that takes it */
 	uint64_t dump_last_ns;        /* 0: all that the ring holds */
 	char dump_dir[D9__RING_DIR];  /* absolute; "": the recorder's own */
 
@@ -172,7 +174,7 @@ enum d9__trigger_request {
 /* At 28 KiB.  Outside tools write the first group, as with the control words, whose futex they wake. */
 struct d9__ring_trigger {
 	_Atomic(uint32_t) requested;
-	_Atomic(uint32_t) owner; /* pid of the process that may fill in the next fields; 0: the first that takes it */
+	_Atomic(uint32_t) owner; /* pid of who may fill in the rest; 0: the first that takes it */
 	uint32_t what;           /* enum d9__trigger_request */
 	uint32_t number;
 	char text[D9__RING_TEXT];
@@ -283,7 +285,7 @@ struct d9__ring {
 	char path[128 + 1024];          /* "" if it has no name */
 	const char *limited_by;         /* what made it smaller than it was asked to be; NULL: nothing */
 	char why[96];                   /* why not the first choice, "" if it is; told as metadata */
-	int not_renamed;                /* -errno: why it does not have the name of this recorder; 0; told likewise */
+	int not_renamed;                /* -errno: why not, if it has no name of this recorder; told, too */
 };
 extern struct d9__ring d9__ring;
 
@@ -306,7 +308,9 @@ int d9__ring_start(const struct d9__ring_options *options);
  */
 int d9__ring_grow(void);
 
-/* Grow if fewer than |wanted_free| are free.  Where there is no room for an extent, less is taken. */
+/*
+ * Grow if fewer than |wanted_free| are free.  Where there is no room for an extent, less is taken.
+ */
 int d9__ring_grow_to(uint32_t wanted_free);
 
 /*
@@ -355,8 +359,8 @@ void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t
 		  uint64_t to_ns);
 
 /*
- * Return how many events |loss| counted beyond |seen|; if any, also the hull of the times of all that is not
- * noted.  Flush thread only.
+ * Return how many events |loss| counted beyond |seen|; if any, also the hull of the times of all
+ * that is not noted.  Flush thread only.
  */
 uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, uint64_t *to_ns);
 

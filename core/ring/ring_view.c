@@ -416,9 +416,9 @@ static bool is_running(const struct d9__ring_view *view, char *state)
 }
 
 /*
- * True if its lock is held, perhaps by a process that we cannot see, in a container for example.  Recorders
- * that start hold it for a moment too, to see whether there is something to save.  Returns |otherwise| where
- * there are no locks.
+ * True if its lock is held, perhaps by a process that we cannot see, in a container for example.
+ * Recorders that start hold it for a moment too, to see whether there is something to save.
+ * Returns |otherwise| where there are no locks.
  */
 static bool is_held(const struct d9__ring_view *view, int looks_max, bool otherwise)
 {

@@ -37,12 +37,16 @@ struct d9__living_tasks {
 /* How a writer tells of what lives.  It calls these by pointer, because they write with it. */
 struct d9__lead_in {
 	/*
-	 * List the tasks that live, and the spans: all, or as many as fit into a small part of a segment of |file_bytes|, and
-	 * D9__DUMP_TASKS_MAX tasks at most, those that were polled in the last seconds first.  Without memory it lists fewer.
+	 * List the tasks that live, and the spans: all, or as many as fit into a small part of a
+	 * segment of |file_bytes|, and D9__DUMP_TASKS_MAX tasks at most, those that were polled in
+	 * the last seconds first.  Without memory it lists fewer.
 	 */
 	void (*list)(struct d9__living_tasks *living, uint64_t file_bytes);
 
-	/* Add what is listed to the segment of |w| that is open, and forget it.  0 or an error of the writer. */
+	/*
+	 * Add what is listed to the segment of |w| that is open, and forget it.  0 or an error of
+	 * the writer.
+	 */
 	int (*tell)(struct d9__living_tasks *living, struct d9__writer *w);
 
 	void (*release)(struct d9__living_tasks *living);

@@ -14,7 +14,8 @@
 
 static int read_text(int dir_fd, const char *name, char text[D9__MANIFEST_BYTES])
 {
-	int fd = d9__descriptor_place(openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = d9__descriptor_place(openat(dir_fd, name, flags));
 	struct stat st;
 	ssize_t n = -1;
 
@@ -39,7 +40,9 @@ int d9__manifest_read(int dir_fd, const char *name, uint64_t *segments, bool *fl
 		return err ? err : -EBADMSG;
 	*flight = strstr(text, "\n  \"mode\": \"flight\"");
 	*end = '\0';
-	for (at += strlen(list); n < D9__MANIFEST_SEGMENTS && (at = strchr(at, '"')) && (end = strchr(at + 1, '"')); at = end + 1) {
+	at += strlen(list);
+	for (; n < D9__MANIFEST_SEGMENTS && (at = strchr(at, '"')) && (end = strchr(at + 1, '"'));
+	     at = end + 1) {
 		*end = '\0';
 		n += d9__artefact_of(at + 1, &segments[n]) == D9__ARTEFACT_SEGMENT;
 	}

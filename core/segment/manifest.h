@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Manifest: dump.ID.json beside the segments of a dump, read back.  drain/dump_manifest.h writes it.  Flush thread. */
+/*
+ * Manifest: dump.ID.json beside the segments of a dump, read back.  drain/dump_manifest.h writes
+ * it.  Flush thread.
+ */
 
 #pragma once
 
@@ -10,7 +13,7 @@
 #define D9__MANIFEST_SEGMENTS 64
 
 /*
- * Read which segments the manifest |name| in |dir_fd| lists, at most D9__MANIFEST_SEGMENTS, into |segments|.  |*flight|: they are
- * no part of a trace.  Returns how many, or -errno.
+ * Read which segments the manifest |name| in |dir_fd| lists, at most D9__MANIFEST_SEGMENTS, into
+ * |segments|.  |*flight|: they are no part of a trace.  Returns how many, or -errno.
  */
 int d9__manifest_read(int dir_fd, const char *name, uint64_t *segments, bool *flight);

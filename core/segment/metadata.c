@@ -133,7 +133,10 @@ static int set_locked(const char *key, char *value, bool *news)
 	return err ? err : 1;
 }
 
-/* Keys by which the recorder says which of its parts began, ended, was refused or works only partly. */
+/*
+ * Keys by which the recorder says which of its parts began, ended, was refused or works only
+ * partly.
+ */
 static bool is_of_recorder(const char *key)
 {
 	static const char *const prefixes[] = { "source.", "ring.", "loop.", "recorder.ended", "recorder.sandboxed",

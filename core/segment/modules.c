@@ -257,9 +257,10 @@ static int other_threads(void)
 }
 
 /*
- * An allocator whose handler ran before this one (tcmalloc's may) holds its own locks by now, and a thread that holds one of ours
- * may be waiting for them in malloc().  Then neither would ever go on, so the waits have an end: a late one for who walks,
- * since the child would hang at the loader's lock.  Constructors and destructors run without that one, and may fork.
+ * An allocator whose handler ran before this one (tcmalloc's may) holds its own locks by now, and a
+ * thread that holds one of ours may be waiting for them in malloc().  Then neither would ever go
+ * on, so the waits have an end: a late one for who walks, since the child would hang at the
+ * loader's lock.  Constructors and destructors run without that one, and may fork.
  */
 void d9__modules_fork_prepare(void)
 {
