@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
-#include "segment/retention.h"
+#include "base/artefact.h"
 
 static int read_text(int dir_fd, const char *name, char text[D9__MANIFEST_BYTES])
 {
