@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/descriptors.h"
 #include "base/options.h"
 #include "base/sanitized.h"
+#include "base/thread.h"
 #include "core/record/again.h"
 #include "core/record/fixture.h"
 #include "core/record/refuse.h"
@@ -21,7 +23,6 @@
 #include "record/flush_wait.h"
 #include "record/source.h"
 #include "ring/clock.h"
-#include "base/descriptors.h"
 
 #define HOUR_NS UINT64_C(3600000000000)
 #define EVENTS	16000u /* a chunk full, and a part of one */
@@ -55,7 +56,7 @@ static struct {
 
 static void see_tick(void)
 {
-	seen_at_tick.knows_itself = d9__flush_is_caller();
+	seen_at_tick.knows_itself = d9__thread_is_flush();
 	seen_at_tick.frame = (uintptr_t)__builtin_frame_address(0);
 	seen_at_tick.n++;
 }
@@ -185,7 +186,7 @@ static void test_thread_holds_no_directory_of_the_program(void)
 static void test_thread_is_known_by_itself_and_by_its_stack(void)
 {
 	start(scratch_options());
-	CU_ASSERT_FALSE(d9__flush_is_caller());
+	CU_ASSERT_FALSE(d9__thread_is_flush());
 	await_ticks();
 	CU_ASSERT(seen_at_tick.knows_itself);
 	CU_ASSERT(seen_at_tick.frame - d9__flush.stack < d9__flush.stack_bytes);
@@ -399,7 +400,7 @@ static void test_thread_that_steps_aside_goes_on_in_the_segment_that_it_had(void
 	emit_and_await_some();
 	CU_ASSERT_FATAL(d9__aside_go(thread));
 	CU_ASSERT_EQUAL(d9__flush.aside, D9__ASIDE_GONE);
-	CU_ASSERT_EQUAL(d9__flush.self, 0);
+	CU_ASSERT_EQUAL(d9__thread_flush, 0);
 	CU_ASSERT_EQUAL(d9__flush.ended, 0);
 	emit_ticks(EVENTS, EVENTS);
 	CU_ASSERT_EQUAL_FATAL(d9__aside_return(&thread), 0);
@@ -564,7 +565,7 @@ static void child_records(void)
 	char dir[PATH_MAX];
 
 	forget_parent();
-	MUST(d9__flush.state == D9_RECORDER_STOPPED && !d9__flush.self && !d9__flush.tid);
+	MUST(d9__flush.state == D9_RECORDER_STOPPED && !d9__thread_flush && !d9__flush.tid);
 	MUST(!d9__flush.trace_dir[0] && !d9__flush.counters.events);
 	MUST(!has_descriptors_there());
 	snprintf(dir, sizeof(dir), "%.3000s/child", scratch_dir);
