@@ -70,6 +70,6 @@ if limit 2>/dev/null; then
 	cgroup=''
 else
 	rmdir "$cgroup" 2>/dev/null || true
-	echo "throttled: left out: no cgroup with a CPU limit can be made here (core/findings/test_findings_machine has a" \
+	echo "throttled: left out: no cgroup with a CPU limit can be made here (core/findings/test_check_machine has a" \
 		"trace of one)"
 fi
