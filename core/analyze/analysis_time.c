@@ -31,8 +31,8 @@ int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event)
 	}
 	callback = piece->users.open ? piece->users.callback : piece->task->callback;
 	piece->told_ns += ns;
-	d9__told_add(&callback->time.told, name, ns);
-	d9__told_add(&worker->period.told, name, ns);
+	d9__time_told_add(&callback->time.told, name, ns);
+	d9__time_told_add(&worker->period.told, name, ns);
 	return 0;
 }
 
@@ -48,7 +48,7 @@ void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event
 	if (user && user->present)
 		reading.cpu_ns = d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0) +
 				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
-	d9__period_read(&task->call.worker->period, task->id, &reading);
+	d9__time_period_read(&task->call.worker->period, task->id, &reading);
 	d9__replay_taken(task->call.worker, task->callback, taken_ns);
 	if (task->call.inner)
 		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
@@ -69,16 +69,16 @@ static void account_piece(struct d9__worker *worker, const struct d9__piece *pie
 
 	/* The outermost function of the program runs a loop, and goes on behind it. */
 	if (piece->users.open)
-		d9__period_inside(&worker->period, &piece->users.callback->time,
+		d9__time_period_inside(&worker->period, &piece->users.callback->time,
 				  ns - (piece->users.since_ns - piece->start_ns),
 				  piece->told_ns - piece->users.told_since_ns);
 	if (stall)
 		for (unsigned i = 0; i < worker->period.told.n; i++)
-			d9__told_add(&stall->time.told, worker->period.told.in[i].function,
+			d9__time_told_add(&stall->time.told, worker->period.told.in[i].function,
 				     worker->period.told.in[i].ns);
 	if (stall)
 		stall->time.samples += piece->on_samples;
-	d9__period_call(
+	d9__time_period_call(
 		&worker->period,
 		&(struct d9__period_call) {
 			.task = piece->task->id,
@@ -97,7 +97,7 @@ int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piec
 
 	if (ns < D9__STALL_NS && !piece->resumed && !piece->told_ns && !worker->period.n_inside &&
 	    !piece->users.open && !piece->task->call.stall)
-		d9__period_short(&worker->period, &callback->time, ns);
+		d9__time_period_short(&worker->period, &callback->time, ns);
 	else
 		account_piece(worker, piece);
 	if (piece->inner &&

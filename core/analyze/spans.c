@@ -239,12 +239,12 @@ static void account_stay(struct span *span, struct d9__account *account, uint64_
 	bool within = span->enter_ns >= piece->start_ns;
 
 	if (piece->open && piece->task->id == span->task_id) {
-		d9__period_inside(&worker->period, account, ns - from_ns, piece->told_ns - (within ? span->told_ns : 0));
+		d9__time_period_inside(&worker->period, account, ns - from_ns, piece->told_ns - (within ? span->told_ns : 0));
 		if (!span->callback)
 			account->samples += piece->on_samples - (within ? span->samples : 0);
 	} else if (!piece->open && span->task_id == 0 && worker->unpark.valid && span->enter_ns >= worker->unpark.ns &&
 		   span->enter_ns >= piece->end_ns) {
-		d9__period_short(&worker->period, account, ns - span->enter_ns);
+		d9__time_period_short(&worker->period, account, ns - span->enter_ns);
 	}
 }
 

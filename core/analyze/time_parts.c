@@ -38,7 +38,7 @@ static uint64_t take(uint64_t *left, uint64_t ns)
 
 /* ---- accounts ---- */
 
-void d9__told_add(struct d9__told_time *told, const char *function, uint64_t ns)
+void d9__time_told_add(struct d9__told_time *told, const char *function, uint64_t ns)
 {
 	unsigned i = 0;
 
@@ -62,7 +62,7 @@ void d9__told_add(struct d9__told_time *told, const char *function, uint64_t ns)
 	}
 }
 
-void d9__account_add(struct d9__account *account, const struct d9__account *from)
+void d9__time_account_add(struct d9__account *account, const struct d9__account *from)
 {
 	account->on_cpu_ns += from->on_cpu_ns;
 	account->ready_ns += from->ready_ns;
@@ -71,7 +71,7 @@ void d9__account_add(struct d9__account *account, const struct d9__account *from
 	account->samples += from->samples;
 	account->major_faults += from->major_faults;
 	for (unsigned i = 0; i < from->told.n; i++)
-		d9__told_add(&account->told, from->told.in[i].function, from->told.in[i].ns);
+		d9__time_told_add(&account->told, from->told.in[i].function, from->told.in[i].ns);
 }
 
 /* Give what nothing else tells to the CPU, as far as samples say so. */
@@ -94,7 +94,7 @@ static void count_samples(struct d9__parts *parts, const struct d9__account *acc
 	parts->unknown_ns -= more_ns;
 }
 
-struct d9__parts d9__parts_of(const struct d9__account *account, uint64_t total_ns,
+struct d9__parts d9__time_parts_of(const struct d9__account *account, uint64_t total_ns,
 			      uint64_t waiting_ns, uint64_t period_ns)
 {
 	struct d9__parts parts = { .total_ns = total_ns, .unknown_ns = total_ns };
@@ -150,7 +150,7 @@ static size_t blocked_words(const struct d9__parts *parts, const struct d9__acco
 	return n + 1;
 }
 
-const char *d9__parts_text(const struct d9__parts *parts, const struct d9__account *account,
+const char *d9__time_parts_text(const struct d9__parts *parts, const struct d9__account *account,
 			   char *buf, size_t size)
 {
 	struct word words[D9__TOLD_FUNCTIONS + 5] = {
@@ -182,7 +182,7 @@ const char *d9__parts_text(const struct d9__parts *parts, const struct d9__accou
 	}
 }
 
-void d9__parts_json(struct d9__json *json, const struct d9__parts *parts,
+void d9__time_parts_json(struct d9__json *json, const struct d9__parts *parts,
 		    const struct d9__account *account, bool waits)
 {
 	d9__json_open(json, "time", '{');
@@ -276,26 +276,26 @@ static void let_go(struct d9__period *period)
 	period->long_ns += period->pending.ns - told_ns;
 }
 
-void d9__period_begin(struct d9__period *period)
+void d9__time_period_begin(struct d9__period *period)
 {
 	let_go(period);
 	period->n_inside = 0;
 	period->told.n = 0;
 }
 
-void d9__period_inside(struct d9__period *period, struct d9__account *account, uint64_t ns,
+void d9__time_period_inside(struct d9__period *period, struct d9__account *account, uint64_t ns,
 		       uint64_t told_ns)
 {
 	add_stay(period->inside, &period->n_inside, D9__CALL_STAYS,
 		 &(struct d9__time_stay) { account, ns, told_ns });
 }
 
-void d9__period_short(struct d9__period *period, struct d9__account *account, uint64_t ns)
+void d9__time_period_short(struct d9__period *period, struct d9__account *account, uint64_t ns)
 {
 	add_short(period, (struct d9__time_stay) { account, ns, 0 });
 }
 
-void d9__period_call(struct d9__period *period, const struct d9__period_call *call)
+void d9__time_period_call(struct d9__period *period, const struct d9__period_call *call)
 {
 	if (call->has_reading) {
 		period->pending.valid = true;
@@ -343,7 +343,7 @@ static void add_to_call(struct d9__stall *stall, const struct reading *reading)
 	stall->time.blocked_ns += reading->told_ns + reading->rest_ns;
 }
 
-void d9__period_read(struct d9__period *period, uint64_t task, const struct d9__call_reading *read)
+void d9__time_period_read(struct d9__period *period, uint64_t task, const struct d9__call_reading *read)
 {
 	uint64_t left_ns = period->pending.ns, blocked_ns;
 	struct reading reading;
@@ -403,7 +403,7 @@ static void share(struct d9__period *period, uint64_t awake_ns, uint64_t cpu_ns)
 	}
 }
 
-void d9__period_end(struct d9__period *period, struct d9__account *worker, uint64_t awake_ns,
+void d9__time_period_end(struct d9__period *period, struct d9__account *worker, uint64_t awake_ns,
 		    uint64_t cpu_ns)
 {
 	uint64_t left_ns = awake_ns;
@@ -417,10 +417,10 @@ void d9__period_end(struct d9__period *period, struct d9__account *worker, uint6
 
 		share(period, others_ns, least(less(cpu_ns, period->on_cpu_ns), others_ns));
 	}
-	d9__period_release(period);
+	d9__time_period_release(period);
 }
 
-void d9__period_release(struct d9__period *period)
+void d9__time_period_release(struct d9__period *period)
 {
 	if (period->pending.valid)
 		d9__stall_unref(period->pending.stall);

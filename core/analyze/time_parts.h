@@ -49,7 +49,7 @@ struct d9__told_time {
 };
 
 /* |ns| in |function|; the same function is always the same pointer. */
-void d9__told_add(struct d9__told_time *told, const char *function, uint64_t ns);
+void d9__time_told_add(struct d9__told_time *told, const char *function, uint64_t ns);
 
 /* The parts of the time of one callback, call, kind of spans, or loop.  All zero is nothing. */
 struct d9__account {
@@ -62,7 +62,7 @@ struct d9__account {
 };
 
 /* Add |from| to |account|. */
-void d9__account_add(struct d9__account *account, const struct d9__account *from);
+void d9__time_account_add(struct d9__account *account, const struct d9__account *from);
 
 /* The parts of an elapsed time; they sum to |total_ns|. */
 struct d9__parts {
@@ -75,18 +75,18 @@ struct d9__parts {
  * Of |total_ns|, of which |waiting_ns| lay between calls.  A sample stands for |period_ns|; 0: not
  * known, and samples are left out.
  */
-struct d9__parts d9__parts_of(const struct d9__account *account, uint64_t total_ns,
+struct d9__parts d9__time_parts_of(const struct d9__account *account, uint64_t total_ns,
 			      uint64_t waiting_ns, uint64_t period_ns);
 
 /*
  * "62 % on CPU, 30 % blocked in fsync, 6 % ready, 2 % unknown" into |buf|: parts of 0.5 % and more,
  * the largest first; returns |buf|.
  */
-const char *d9__parts_text(const struct d9__parts *parts, const struct d9__account *account,
+const char *d9__time_parts_text(const struct d9__parts *parts, const struct d9__account *account,
 			   char *buf, size_t size);
 
 /* "time": {...} as in REPORT-JSON.md; |waits|: the time has a part between calls. */
-void d9__parts_json(struct d9__json *json, const struct d9__parts *parts,
+void d9__time_parts_json(struct d9__json *json, const struct d9__parts *parts,
 		    const struct d9__account *account, bool waits);
 
 /* ---- the active period of a worker ---- */
@@ -143,36 +143,36 @@ struct d9__period_call {
 };
 
 /* A call begins. */
-void d9__period_begin(struct d9__period *period);
+void d9__time_period_begin(struct d9__period *period);
 
 /* Inside the open call something with an |account| of its own took |ns|, |told_ns| of it told as
  * blocked. */
-void d9__period_inside(struct d9__period *period, struct d9__account *account, uint64_t ns,
+void d9__time_period_inside(struct d9__period *period, struct d9__account *account, uint64_t ns,
 		       uint64_t told_ns);
 
 /*
  * Outside of calls |account| took |ns|; or it is a short call with nothing inside, and nothing
  * told.
  */
-void d9__period_short(struct d9__period *period, struct d9__account *account, uint64_t ns);
+void d9__time_period_short(struct d9__period *period, struct d9__account *account, uint64_t ns);
 
 /* A call has ended. */
-void d9__period_call(struct d9__period *period, const struct d9__period_call *call);
+void d9__time_period_call(struct d9__period *period, const struct d9__period_call *call);
 
 /* Take a reading for the call of |task| that ended last. */
 struct d9__call_reading {
 	uint64_t blocked_ns, ready_ns;
 	uint64_t cpu_ns; /* at most so much was used; UINT64_MAX: not told */
 };
-void d9__period_read(struct d9__period *period, uint64_t task,
+void d9__time_period_read(struct d9__period *period, uint64_t task,
 		     const struct d9__call_reading *reading);
 
 /*
  * The period ends: its worker was awake for |awake_ns| and used |cpu_ns| of CPU (UINT64_MAX: not
  * known).  Adds the parts to |worker|'s account and to those of its calls.
  */
-void d9__period_end(struct d9__period *period, struct d9__account *worker, uint64_t awake_ns,
+void d9__time_period_end(struct d9__period *period, struct d9__account *worker, uint64_t awake_ns,
 		    uint64_t cpu_ns);
 
 /* Forget it, with its references. */
-void d9__period_release(struct d9__period *period);
+void d9__time_period_release(struct d9__period *period);

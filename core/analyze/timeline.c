@@ -25,7 +25,7 @@ void d9__timeline_release(struct d9__timeline *timeline)
 
 		d9__histogram_release(&worker->calls);
 		d9__histogram_release(&worker->waits);
-		d9__period_release(&worker->period);
+		d9__time_period_release(&worker->period);
 		d9__replay_release(&worker->replay);
 		for (size_t j = 0; j < D9__WORKER_STALLS; j++)
 			d9__stall_unref(worker->stalls[j]);
@@ -115,7 +115,7 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 {
 	int err = d9__timeline_close(timeline, worker, ns);
 
-	d9__period_begin(&worker->period);
+	d9__time_period_begin(&worker->period);
 	if (worker->piece.task)
 		worker->piece.task->pieces--;
 	worker->piece = (struct d9__piece){
@@ -265,7 +265,7 @@ static void forget_period(struct d9__worker *worker)
 {
 	struct d9__account none = { .on_cpu_ns = 0 };
 
-	d9__period_end(&worker->period, &none, 0, UINT64_MAX);
+	d9__time_period_end(&worker->period, &none, 0, UINT64_MAX);
 }
 
 /* Where the time of a wait that is over went: |wait_ns| is UINT64_MAX if it was not measured. */
@@ -294,7 +294,7 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 	/* It slept for the rest, in a wait that the program itself has around its loop. */
 	worker->parked_ns += ns - worker->unpark.ns - wall_ns;
 	worker->waiting_ns += ns - worker->unpark.ns - wall_ns;
-	d9__period_end(&worker->period, &worker->time, wall_ns, grown_ns(worker, cpu_ns));
+	d9__time_period_end(&worker->period, &worker->time, wall_ns, grown_ns(worker, cpu_ns));
 	if (wall_ns && used_ns < wall_ns)
 		ratio = (double)used_ns / (double)wall_ns;
 	worker->active_periods++;
@@ -472,7 +472,7 @@ static void end_last_period(struct d9__worker *worker, uint64_t ns)
 	if (end_ns <= worker->unpark.ns)
 		return;
 	worker->active_ns += end_ns - worker->unpark.ns;
-	d9__period_end(&worker->period, &worker->time, end_ns - worker->unpark.ns, UINT64_MAX);
+	d9__time_period_end(&worker->period, &worker->time, end_ns - worker->unpark.ns, UINT64_MAX);
 	worker->cpu_ns += last_used_ns(worker, end_ns - worker->unpark.ns);
 }
 

@@ -251,7 +251,7 @@ static int copy_segment(struct segments *segments, struct d9__raw_segment *segme
 	int err;
 
 	while ((err = d9__raw_segment_next(segment, &frame)) == 1) {
-		err = d9__sink_write(sink, frame.start, (size_t)(frame.end - frame.start));
+		err = d9__export_sink_write(sink, frame.start, (size_t)(frame.end - frame.start));
 		if (err)
 			return err;
 		segments->frames++;
@@ -303,7 +303,7 @@ static int export(const struct options *options, struct segments *segments)
 	struct d9__sink *sink;
 	int err, status;
 
-	err = d9__sink_open(options->output, options->format->gzip, &sink);
+	err = d9__export_sink_open(options->output, options->format->gzip, &sink);
 	if (err)
 		return explain_output(options->output, err);
 	status = copy_all(segments, sink);
@@ -311,9 +311,9 @@ static int export(const struct options *options, struct segments *segments)
 		status = d9__cmd_fail("export", "nothing has been written to this trace yet");
 	/* Nothing in the input is readable: make no file rather than an empty one. */
 	if (status < 0 || (status && !segments->frames))
-		d9__sink_abandon(sink);
+		d9__export_sink_abandon(sink);
 	else
-		err = d9__sink_commit(sink);
+		err = d9__export_sink_commit(sink);
 	err = status < 0 ? status : err;
 	if (err && err != -EPIPE)
 		return explain_output(options->output, err);

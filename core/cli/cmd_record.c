@@ -359,7 +359,7 @@ static void report(const struct d9__record_result *result)
 	argv[n++] = (char[]) { "--" };
 	for (size_t i = 0; i < result->processes; i++)
 		argv[n++] = result->paths[i];
-	d9__child_give_signals_back();
+	d9__record_child_give_signals_back();
 	d9__cmd_report((int)n, argv);
 	free(argv);
 }
@@ -444,7 +444,7 @@ static int explain_exec(const char *command, int err)
 static int run(const struct options *options, char **argv, char **env, int *wait_status)
 {
 	if (!options->exec)
-		return d9__child_run(argv, env, wait_status);
+		return d9__record_child_run(argv, env, wait_status);
 	execvpe(argv[0], argv, env);
 	return -errno;
 }
@@ -849,6 +849,6 @@ int d9__cmd_record(int argc, char **argv)
 	d9__on_dump_release(&options.on_dump);
 	d9__record_ship_release(&options.ship);
 	if (ran)
-		d9__child_exit_like(wait_status, status);
+		d9__record_child_exit_like(wait_status, status);
 	return status;
 }

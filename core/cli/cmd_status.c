@@ -528,7 +528,7 @@ static void put_log(struct d9__text_out *out, const struct d9__recorder_seen *re
 
 	d9__status_log_read(recorder, &notes, &counts);
 	put_label(out, "log");
-	d9__log_counts_text(out, &counts);
+	d9__status_log_counts_text(out, &counts);
 	d9__text_printf(out, "; read it: dial9 status --log %d\n", (int)recorder->view.pid);
 }
 

@@ -733,7 +733,7 @@ static int loop(struct top *top, struct d9__live *live)
  */
 static int give_up_rights(const struct d9__ring_view *view)
 {
-	struct d9__child_user user = d9__child_user_of(view);
+	struct d9__child_user user = d9__recover_child_user_of(view);
 
 	return geteuid() || !user.uid ? 0 : d9__rights_give_up(&user);
 }

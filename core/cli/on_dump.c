@@ -484,7 +484,7 @@ void d9__on_dump_end(struct d9__on_dump *on_dump, struct d9__on_dump_outcome *ou
 	atomic_store_explicit(&on_dump->ending, true, memory_order_release);
 	eventfd_write(on_dump->wake, 1);
 	while (poll(&done, 1, 100) <= 0)
-		if (d9__child_is_to_end() && !atomic_exchange_explicit(&on_dump->hurry, true, memory_order_relaxed))
+		if (d9__record_child_is_to_end() && !atomic_exchange_explicit(&on_dump->hurry, true, memory_order_relaxed))
 			eventfd_write(on_dump->wake, 1);
 	pthread_join(on_dump->thread, NULL);
 	*out = on_dump->outcome;

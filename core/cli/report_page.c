@@ -38,7 +38,7 @@ static int put(void *context, const void *bytes, size_t len)
 	struct page *page = context;
 
 	page->written += len;
-	return d9__sink_write(page->sink, bytes, len);
+	return d9__export_sink_write(page->sink, bytes, len);
 }
 
 /* How many letters all |paths| begin with, to the slash before the last folder that they share. */
@@ -126,16 +126,16 @@ static int explain(const char *path, int err)
 static int write_page(struct page *page, const char *output)
 {
 	const struct d9__page_segment *culprit = NULL;
-	int err = d9__sink_open(output, false, &page->sink);
+	int err = d9__export_sink_open(output, false, &page->sink);
 	char size[D9__SIZE_LEN];
 
 	if (err)
 		return explain(output, err);
 	err = d9__page_file(&page->assets, &page->data, put, page, &culprit);
 	if (!err)
-		err = d9__sink_commit(page->sink);
+		err = d9__export_sink_commit(page->sink);
 	else
-		d9__sink_abandon(page->sink);
+		d9__export_sink_abandon(page->sink);
 	/* A closed pipe is not an error, because its reader may have seen enough. */
 	if (err)
 		return err == -EPIPE ? D9__EXIT_OK : explain(culprit ? culprit->path : output, err);

@@ -440,7 +440,7 @@ int d9__segment_summary(const char *command, const char *path)
 	return status;
 }
 
-int d9__summary_to_stdout(const char *path)
+int d9__segment_summary_to_stdout(const char *path)
 {
 	return d9__segment_summary("ship", path);
 }

@@ -15,4 +15,4 @@ int d9__segment_summary(const char *command, const char *path);
  * Write the summary of the segment at |path| to standard output; for d9__program_run() in `dial9
  * ship`.
  */
-int d9__summary_to_stdout(const char *path);
+int d9__segment_summary_to_stdout(const char *path);

@@ -72,7 +72,7 @@ int d9__serve_bucket_open(const struct d9__serve_bucket *bucket, struct d9__segm
 	status = open_folder(path, &folder);
 	if (status)
 		return status;
-	if (d9__source_bucket(&bucket->store, prefix, folder, path, out, name, why, sizeof(why)))
+	if (d9__bucket_source(&bucket->store, prefix, folder, path, out, name, why, sizeof(why)))
 		return d9__cmd_fail("serve", "%s", why);
 	if (*why)
 		d9__cmd_fail("serve", "warning: %s; the page goes on asking", why);

@@ -9,7 +9,7 @@
 
 #define MS_DIGITS 23 /* of a wall time: up to the milliseconds */
 
-void d9__log_counts_text(struct d9__text_out *out, const struct d9__log_counts *counts)
+void d9__status_log_counts_text(struct d9__text_out *out, const struct d9__log_counts *counts)
 {
 	static const struct {
 		const char *one, *many;

@@ -15,7 +15,7 @@ struct d9__log_counts {
 };
 
 /* "2 errors, 1 warning, 12 others"; "nothing" without any. */
-void d9__log_counts_text(struct d9__text_out *out, const struct d9__log_counts *counts);
+void d9__status_log_counts_text(struct d9__text_out *out, const struct d9__log_counts *counts);
 
 /* Read the log of |recorder| to |notes|; empty if that fails. */
 void d9__status_log_read(const struct d9__recorder_seen *recorder, struct d9__notes *notes,

@@ -15,7 +15,7 @@
 static void add_types(struct d9__builder *note, uint32_t end)
 {
 	for (uint32_t id = D9__EVENT_PROGRAM; id < end; id++) {
-		const struct d9__type_frames *frames = d9__type_frames(id);
+		const struct d9__type_frames *frames = d9__event_type_frames(id);
 
 		if (frames && note->len + frames->len <= D9__RING_DESCRIPTION_BYTES)
 			d9__builder_put(note, frames->bytes, frames->len);
@@ -25,7 +25,7 @@ static void add_types(struct d9__builder *note, uint32_t end)
 void d9__description_refresh(struct d9__description *description, struct d9__builder *note)
 {
 	struct d9__description now = { d9__metadata_generation(), d9__modules_generation(),
-				d9__types_end() };
+				d9__event_types_end() };
 
 	if (now.metadata == description->metadata && now.modules == description->modules &&
 	    now.types == description->types)

@@ -21,7 +21,7 @@
 
 #define DAY_S	  86400
 
-void d9__manifest_begin(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t fired_ns,
+void d9__dump_manifest_begin(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t fired_ns,
 			uint64_t suppressed)
 {
 	memset(manifest, 0, sizeof(*manifest));
@@ -32,7 +32,7 @@ void d9__manifest_begin(struct d9__manifest *manifest, const struct d9__trigger 
 	manifest->suppressed = suppressed;
 }
 
-void d9__manifest_add(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t ns, uint64_t value)
+void d9__dump_manifest_add(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t ns, uint64_t value)
 {
 	uint64_t i = manifest->n_fired++;
 
@@ -50,7 +50,7 @@ static void segment_name(const struct d9__writer *own, uint64_t index, char name
 	snprintf(name, D9__SEGMENT_NAME_MAX, "trace.%" PRIu64 "%s", index, d9__packer_suffix(own->compress));
 }
 
-void d9__manifest_choose(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own)
+void d9__dump_manifest_choose(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own)
 {
 	const struct d9__retention *ret = &own->ret;
 	uint64_t from_ns = d9__dump_from(dump) + (uint64_t)manifest->real_offset;
@@ -75,7 +75,7 @@ void d9__manifest_choose(struct d9__manifest *manifest, struct d9__dump *dump, c
 	dump->segments = (uint32_t)manifest->n_segments;
 }
 
-void d9__manifest_take(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own)
+void d9__dump_manifest_take(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own)
 {
 	const struct d9__retention *ret = &own->ret;
 
@@ -229,7 +229,7 @@ static int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-int d9__manifest_write(const struct d9__manifest *manifest, const struct d9__dump *dump, const struct d9__writer *own,
+int d9__dump_manifest_write(const struct d9__manifest *manifest, const struct d9__dump *dump, const struct d9__writer *own,
 		       bool closed)
 {
 	static struct text text;
@@ -268,7 +268,7 @@ static int settle_flight(struct d9__manifest *manifest, struct d9__dump *dump, c
 	maker->prepare();
 	err = d9__writer_finish_dump(maker->own);
 	if (!err && manifest->written)
-		d9__manifest_take(manifest, dump, maker->own);
+		d9__dump_manifest_take(manifest, dump, maker->own);
 	return err;
 }
 
@@ -277,14 +277,14 @@ static int settle_continuous(struct d9__manifest *manifest, struct d9__dump *dum
 {
 	maker->seal();
 	dump->err = maker->own->retry_ns ? atomic_load_explicit(&maker->own->counters->error, memory_order_relaxed) : 0;
-	d9__manifest_choose(manifest, dump, maker->own);
+	d9__dump_manifest_choose(manifest, dump, maker->own);
 	return dump->err;
 }
 
-int d9__manifest_settle(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__dump_maker *maker)
+int d9__dump_manifest_settle(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__dump_maker *maker)
 {
 	int err = manifest->flight ? settle_flight(manifest, dump, maker) : settle_continuous(manifest, dump, maker);
-	int written = d9__manifest_write(manifest, dump, maker->own, true);
+	int written = d9__dump_manifest_write(manifest, dump, maker->own, true);
 	uint64_t n = manifest->n_segments;
 
 	if (!err && !written)

@@ -36,24 +36,24 @@ struct d9__manifest {
 };
 
 /* |trigger| began a dump at |fired_ns|. */
-void d9__manifest_begin(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t fired_ns,
+void d9__dump_manifest_begin(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t fired_ns,
 			uint64_t suppressed);
 
 /* It, or another that joins, fired. */
-void d9__manifest_add(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t ns, uint64_t value);
+void d9__dump_manifest_add(struct d9__manifest *manifest, const struct d9__trigger *trigger, uint64_t ns, uint64_t value);
 
 /* The segments of |own| that overlap the window of |dump|, which is over; their number and size go to |dump|. */
-void d9__manifest_choose(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own);
+void d9__dump_manifest_choose(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own);
 
 /* The segments of |own| that dumps alone are there for and that are in none yet: of this one, in flight mode. */
-void d9__manifest_take(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own);
+void d9__dump_manifest_take(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__writer *own);
 
 /*
  * The window is over: find the segments, and write it.  0, or -errno: not all of that was possible so far, for want of room for
  * instance, and it is to be tried again.
  */
-int d9__manifest_settle(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__dump_maker *maker);
+int d9__dump_manifest_settle(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__dump_maker *maker);
 
 /* Write it.  |closed|: nothing will come to the dump any more.  0 or -errno. */
-int d9__manifest_write(const struct d9__manifest *manifest, const struct d9__dump *dump, const struct d9__writer *own,
+int d9__dump_manifest_write(const struct d9__manifest *manifest, const struct d9__dump *dump, const struct d9__writer *own,
 		       bool closed);

@@ -51,7 +51,7 @@ struct table {
 
 static int write_to_sink(void *sink, const void *bytes, size_t len)
 {
-	return d9__sink_write(sink, bytes, len);
+	return d9__export_sink_write(sink, bytes, len);
 }
 
 /* An error of SQLite, or 0. */
@@ -120,7 +120,7 @@ static int write_file(struct table *table, const char *path, int *step)
 {
 	struct d9__parquet *file = NULL;
 	struct d9__sink *sink;
-	int err = d9__sink_open(path, false, &sink);
+	int err = d9__export_sink_open(path, false, &sink);
 
 	if (err)
 		return err;
@@ -135,9 +135,9 @@ static int write_file(struct table *table, const char *path, int *step)
 	}
 	d9__parquet_abandon(file);
 	if (err || *step != SQLITE_DONE)
-		d9__sink_abandon(sink);
+		d9__export_sink_abandon(sink);
 	else
-		err = d9__sink_commit(sink);
+		err = d9__export_sink_commit(sink);
 	return err;
 }
 

@@ -54,7 +54,7 @@ int d9__export_explain(const char *path, int err)
 
 static int write_to_sink(void *sink, const void *bytes, size_t len)
 {
-	return d9__sink_write(sink, bytes, len);
+	return d9__export_sink_write(sink, bytes, len);
 }
 
 static int write_table(const struct partition *partition, const struct d9__segment_table *table)
@@ -70,14 +70,14 @@ static int write_table(const struct partition *partition, const struct d9__segme
 		return d9__export_explain(partition->options->folder, err);
 	err = d9__export_folders(path);
 	if (!err)
-		err = d9__sink_open(path, false, &sink);
+		err = d9__export_sink_open(path, false, &sink);
 	if (err)
 		return d9__export_explain(path, err);
 	err = d9__segment_table_write(table, &partition->segment, write_to_sink, sink);
 	if (err)
-		d9__sink_abandon(sink);
+		d9__export_sink_abandon(sink);
 	else
-		err = d9__sink_commit(sink);
+		err = d9__export_sink_commit(sink);
 	return err ? d9__export_explain(path, err) : 0;
 }
 

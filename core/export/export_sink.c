@@ -73,7 +73,7 @@ static int open_target(struct d9__sink *sink)
 	return -errno;
 }
 
-int d9__sink_open(const char *path, bool gzip, struct d9__sink **out)
+int d9__export_sink_open(const char *path, bool gzip, struct d9__sink **out)
 {
 	struct d9__sink *sink = calloc(1, sizeof(*sink));
 	int err;
@@ -94,7 +94,7 @@ int d9__sink_open(const char *path, bool gzip, struct d9__sink **out)
 		err = -ENOMEM;
 	sink->gzip = gzip && !err;
 	if (err)
-		d9__sink_abandon(sink);
+		d9__export_sink_abandon(sink);
 	else
 		*out = sink;
 	return err;
@@ -136,7 +136,7 @@ static void empty(struct d9__sink *sink, int flush)
 	sink->len = 0;
 }
 
-int d9__sink_write(struct d9__sink *sink, const void *bytes, size_t len)
+int d9__export_sink_write(struct d9__sink *sink, const void *bytes, size_t len)
 {
 	const unsigned char *p = bytes;
 
@@ -154,7 +154,7 @@ int d9__sink_write(struct d9__sink *sink, const void *bytes, size_t len)
 	return sink->err;
 }
 
-int d9__sink_commit(struct d9__sink *sink)
+int d9__export_sink_commit(struct d9__sink *sink)
 {
 	int err;
 
@@ -167,11 +167,11 @@ int d9__sink_commit(struct d9__sink *sink)
 		free(sink->temporary);
 		sink->temporary = NULL;
 	}
-	d9__sink_abandon(sink);
+	d9__export_sink_abandon(sink);
 	return err;
 }
 
-void d9__sink_abandon(struct d9__sink *sink)
+void d9__export_sink_abandon(struct d9__sink *sink)
 {
 	if (!sink)
 		return;

@@ -89,7 +89,7 @@ bool d9__profile_options_take(struct d9__profile_options *options, const struct 
 
 static ssize_t write_to_sink(void *sink, const char *bytes, size_t len)
 {
-	int err = d9__sink_write(sink, bytes, len);
+	int err = d9__export_sink_write(sink, bytes, len);
 
 	if (!err)
 		return (ssize_t)len;
@@ -108,7 +108,7 @@ static int fill(struct d9__sink *sink, struct d9__profile *profile, const struct
 	err = target->write(profile, out);
 	/* The sink keeps its first error, and tells it when it is committed. */
 	if (fclose(out) && !err)
-		err = d9__sink_write(sink, "", 0);
+		err = d9__export_sink_write(sink, "", 0);
 	return err;
 }
 
@@ -122,17 +122,17 @@ static int explain_output(const char *command, const char *path, int err)
 static int write_file(const char *command, struct d9__profile *profile, const struct d9__profile_target *target)
 {
 	struct d9__sink *sink;
-	int status, err = d9__sink_open(target->path, target->gzip, &sink);
+	int status, err = d9__export_sink_open(target->path, target->gzip, &sink);
 
 	if (err)
 		return explain_output(command, target->path, err);
 	err = fill(sink, profile, target);
 	status = d9__profile_close(profile, command, err == -ENOMEM ? err : 0);
 	if (err == -ENOMEM) {
-		d9__sink_abandon(sink);
+		d9__export_sink_abandon(sink);
 		return status;
 	}
-	err = d9__sink_commit(sink);
+	err = d9__export_sink_commit(sink);
 	return err && err != -EPIPE ? explain_output(command, target->path, err) : status;
 }
 

@@ -224,15 +224,15 @@ static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 	for (size_t i = 0; i < callback->n_stalls; i++) {
 		const struct d9__stall *stall = callback->stalls[i].stall;
 
-		d9__account_add(&sum, &stall->time);
+		d9__time_account_add(&sum, &stall->time);
 		total_ns += stall->total_ns;
 	}
 	if (total_ns == 0)
 		return;
-	parts = d9__parts_of(&sum, total_ns, 0, findings->analysis->samples.period_ns);
+	parts = d9__time_parts_of(&sum, total_ns, 0, findings->analysis->samples.period_ns);
 	if (parts.unknown_ns == total_ns && !parts.few_samples)
 		return;
-	finding->time = strdup(d9__parts_text(&parts, &sum, text, sizeof(text)));
+	finding->time = strdup(d9__time_parts_text(&parts, &sum, text, sizeof(text)));
 	if (!finding->time)
 		findings->err = -ENOMEM;
 }

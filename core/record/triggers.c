@@ -671,7 +671,7 @@ static void write_event(const struct fire *fire, const struct d9__trigger *trigg
 
 static void write_manifest(const struct d9__dump_maker *maker, bool closed)
 {
-	int err = d9__manifest_write(&run.manifest, &run.dump, maker->own, closed);
+	int err = d9__dump_manifest_write(&run.manifest, &run.dump, maker->own, closed);
 
 	if (err)
 		d9__note(D9_LOG_WARNING, "dump %s: its manifest cannot be written: %s", run.dump.id, d9_strerror(err));
@@ -691,7 +691,7 @@ static void begin_writing(const struct d9__dump_maker *maker, uint64_t now_ns)
 /* On a full device the manifest cannot be written, and less than all was: both again once there is room. */
 static void settle(const struct d9__dump_maker *maker, uint64_t now_ns)
 {
-	int err = d9__manifest_settle(&run.manifest, &run.dump, maker);
+	int err = d9__dump_manifest_settle(&run.manifest, &run.dump, maker);
 
 	if (err && !run.is_unsettled)
 		d9__note(D9_LOG_WARNING, "dump %s cannot be finished: %s; trying again", run.dump.id, d9_strerror(err));
@@ -724,9 +724,9 @@ static void begin_dump(const struct fire *fire, const struct d9__dump_maker *mak
 	run.alone_ns = fire->ns + every_ns;
 	run.recent_ns[run.n_dumps++ % D9__TRIGGER_MOST] = fire->ns;
 	run.is_open = true;
-	d9__manifest_begin(&run.manifest, trigger, fire->ns, run.suppressed);
+	d9__dump_manifest_begin(&run.manifest, trigger, fire->ns, run.suppressed);
 	run.manifest.flight = maker->flight;
-	d9__manifest_add(&run.manifest, trigger, fire->ns, fire->value);
+	d9__dump_manifest_add(&run.manifest, trigger, fire->ns, fire->value);
 	run.suppressed = 0;
 	d9__note(D9_LOG_INFO, "trigger %s fired: dump %s", trigger->name, run.dump.id);
 	write_event(fire, trigger);
@@ -740,7 +740,7 @@ static void on_fire(const struct fire *fire, const struct d9__dump_maker *maker)
 
 	atomic_fetch_add_explicit(&armed[fire->trigger].fired, 1, memory_order_relaxed);
 	if (run.dump.id[0] && fire->ns < run.alone_ns) {
-		d9__manifest_add(&run.manifest, trigger, fire->ns, fire->value);
+		d9__dump_manifest_add(&run.manifest, trigger, fire->ns, fire->value);
 		write_event(fire, trigger);
 		/* Behind the window it is written already. */
 		if (!run.is_open && !run.is_unsettled)

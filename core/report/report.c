@@ -90,7 +90,7 @@ static int add_span_type(struct d9__report *report, struct d9__texts *names,
 	span->active_ns += type->active_ns;
 	span->active_in_polls_ns += type->active_in_polls_ns;
 	span->idle_ns += type->idle_ns;
-	d9__account_add(&span->time, &type->time);
+	d9__time_account_add(&span->time, &type->time);
 	span->unclosed += type->unclosed;
 	return d9__histogram_merge(&span->durations, &type->durations);
 }

@@ -53,10 +53,10 @@ const char *d9__report_worker_name(const struct d9__analysis *analysis,
 				   const struct d9__worker *worker);
 
 /* Where time went: of all calls of a callback, of one call, of a loop, of the spans of one name. */
-struct d9__parts d9__parts_of_callback(const struct d9__analysis *analysis, const struct d9__callback *callback);
-struct d9__parts d9__parts_of_call(const struct d9__analysis *analysis, const struct d9__stall *stall);
-struct d9__parts d9__parts_of_worker(const struct d9__worker *worker);
-struct d9__parts d9__parts_of_spans(const struct d9__analysis *analysis, const struct d9__span_name *span);
+struct d9__parts d9__report_parts_of_callback(const struct d9__analysis *analysis, const struct d9__callback *callback);
+struct d9__parts d9__report_parts_of_call(const struct d9__analysis *analysis, const struct d9__stall *stall);
+struct d9__parts d9__report_parts_of_worker(const struct d9__worker *worker);
+struct d9__parts d9__report_parts_of_spans(const struct d9__analysis *analysis, const struct d9__span_name *span);
 
 /* A finding and whose it is. */
 struct d9__report_finding {

@@ -156,7 +156,7 @@ static void json_lock(struct d9__json *json, const struct d9__analysis *a, const
 	d9__json_close(json, '}');
 }
 
-int d9__json_blocked(struct d9__json *json, const struct d9__analysis *a)
+int d9__report_json_blocked(struct d9__json *json, const struct d9__analysis *a)
 {
 	size_t n;
 	struct d9__blocked_site *sites = d9__blocked_sites(&a->blocked, NULL, &n);

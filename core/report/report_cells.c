@@ -9,18 +9,18 @@
 
 #include "report/report_cells.h"
 
-void d9__cell_columns(struct d9__grid *grid, const char *const titles[])
+void d9__report_cell_columns(struct d9__grid *grid, const char *const titles[])
 {
 	for (; *titles; titles++)
 		d9__grid_column(grid, *titles, false, false);
 }
 
-void d9__cell(struct d9__grid *grid, struct d9__units units)
+void d9__report_cell(struct d9__grid *grid, struct d9__units units)
 {
 	d9__grid_cell(grid, units.text, 0);
 }
 
-void d9__cell_id(struct d9__grid *grid, uint64_t id)
+void d9__report_cell_id(struct d9__grid *grid, uint64_t id)
 {
 	char text[24];
 
@@ -28,7 +28,7 @@ void d9__cell_id(struct d9__grid *grid, uint64_t id)
 	d9__grid_cell(grid, text, 0);
 }
 
-void d9__cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site)
+void d9__report_cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site)
 {
 	char name[512];
 	size_t len = strlen(d9__callback_way(callback, name, sizeof(name)));
@@ -46,19 +46,19 @@ void d9__cell_callback(struct d9__grid *grid, const struct d9__callback *callbac
 	free(text);
 }
 
-void d9__section_more(struct d9__section *c, size_t shown, size_t all, const char *what)
+void d9__report_section_more(struct d9__section *c, size_t shown, size_t all, const char *what)
 {
 	if (all > shown)
 		d9__page_line(c->page, "and %s more %s (--top %zu shows all)",
 				d9__units_count(all - shown).text, what, all);
 }
 
-size_t d9__section_shown(const struct d9__section *c, size_t all)
+size_t d9__report_section_shown(const struct d9__section *c, size_t all)
 {
 	return all < c->style->top ? all : c->style->top;
 }
 
-void d9__section_quantiles(struct d9__section *c, const char *label, const struct d9__histogram *h)
+void d9__report_section_quantiles(struct d9__section *c, const char *label, const struct d9__histogram *h)
 {
 	d9__page_line(c->page, "%s: %s; p50 %s, p90 %s, p99 %s, longest %s", label,
 			d9__units_count(h->count).text,
@@ -68,7 +68,7 @@ void d9__section_quantiles(struct d9__section *c, const char *label, const struc
 			d9__units_ns(h->max).text);
 }
 
-const struct d9__callback **d9__section_sorted(struct d9__section *c,
+const struct d9__callback **d9__report_section_sorted(struct d9__section *c,
 					       int (*compare)(const void *left, const void *right))
 {
 	size_t n = c->report->n_callbacks;
@@ -83,7 +83,7 @@ const struct d9__callback **d9__section_sorted(struct d9__section *c,
 	return sorted;
 }
 
-bool d9__section_records(const struct d9__section *c, const char *key)
+bool d9__report_section_records(const struct d9__section *c, const char *key)
 {
 	return d9__metadata_coverage(&c->a->metadata, key) != D9__COVERAGE_NONE;
 }

@@ -24,26 +24,26 @@ struct d9__section {
 };
 
 /* Add a column of numbers for each of |titles|, which end with NULL. */
-void d9__cell_columns(struct d9__grid *grid, const char *const titles[]);
+void d9__report_cell_columns(struct d9__grid *grid, const char *const titles[]);
 
-void d9__cell(struct d9__grid *grid, struct d9__units units);
-void d9__cell_id(struct d9__grid *grid, uint64_t id);
+void d9__report_cell(struct d9__grid *grid, struct d9__units units);
+void d9__report_cell_id(struct d9__grid *grid, uint64_t id);
 
 /* Add the cell "FUNCTION @ SITE"; where it is too long, the site is shortened first. */
-void d9__cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site);
+void d9__report_cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site);
 
 /* Print "and 9,990 more WHAT" under a table that has |shown| of |all| rows. */
-void d9__section_more(struct d9__section *c, size_t shown, size_t all, const char *what);
+void d9__report_section_more(struct d9__section *c, size_t shown, size_t all, const char *what);
 
 /* How many of |all| rows a table shows, as --top asks. */
-size_t d9__section_shown(const struct d9__section *c, size_t all);
+size_t d9__report_section_shown(const struct d9__section *c, size_t all);
 
 /* Print "LABEL: 12; p50 ..., longest ...". */
-void d9__section_quantiles(struct d9__section *c, const char *label, const struct d9__histogram *h);
+void d9__report_section_quantiles(struct d9__section *c, const char *label, const struct d9__histogram *h);
 
 /* The report's callbacks, sorted by |compare| of pointers to two of them; for free().  NULL: -ENOMEM is in |c->page|. */
-const struct d9__callback **d9__section_sorted(struct d9__section *c,
+const struct d9__callback **d9__report_section_sorted(struct d9__section *c,
 					       int (*compare)(const void *left, const void *right));
 
 /* Whether the hooks could record |key|, one of d9__capability_keys. */
-bool d9__section_records(const struct d9__section *c, const char *key);
+bool d9__report_section_records(const struct d9__section *c, const char *key);

@@ -195,7 +195,7 @@ static int put_json_callers(struct d9__json *json, const struct d9__heap *heap)
 	return callers || !n ? 0 : -ENOMEM;
 }
 
-int d9__json_heap(struct d9__json *json, const struct d9__analysis *a)
+int d9__report_json_heap(struct d9__json *json, const struct d9__analysis *a)
 {
 	const struct d9__heap *heap = &a->heap;
 	size_t n;

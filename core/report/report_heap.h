@@ -11,4 +11,4 @@
 void d9__report_heap(const struct d9__analysis *analysis, size_t rows, struct d9__page *page);
 
 /* "memory": the same for programs, all sites; null where nothing was sampled.  0 or -ENOMEM. */
-int d9__json_heap(struct d9__json *json, const struct d9__analysis *analysis);
+int d9__report_json_heap(struct d9__json *json, const struct d9__analysis *analysis);

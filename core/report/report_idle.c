@@ -79,7 +79,7 @@ static void put_idle_stack(struct d9__json *json, const struct d9__idle_stack *i
 	d9__json_close(json, '}');
 }
 
-int d9__json_idle(struct d9__json *json, const struct d9__idle *idle)
+int d9__report_json_idle(struct d9__json *json, const struct d9__idle *idle)
 {
 	size_t n;
 	const struct d9__idle_stack **sorted = d9__idle_sorted(idle, &n);

@@ -11,4 +11,4 @@
 void d9__report_idle(const struct d9__idle *idle, size_t rows, struct d9__page *page);
 
 /* "idle": the same for programs.  0 or -ENOMEM. */
-int d9__json_idle(struct d9__json *json, const struct d9__idle *idle);
+int d9__report_json_idle(struct d9__json *json, const struct d9__idle *idle);

@@ -18,14 +18,14 @@ static void put_capabilities(struct d9__json *json, const struct d9__analysis *a
 {
 	d9__json_open(json, "recorded", '{');
 	for (size_t i = 0; i < D9__CAPABILITIES; i++)
-		d9__json_coverage(json, d9__capability_keys[i], a, d9__capability_keys[i]);
+		d9__report_json_coverage(json, d9__capability_keys[i], a, d9__capability_keys[i]);
 	d9__json_close(json, '}');
 	d9__json_open(json, "degraded", '[');
-	d9__json_degraded(json, a);
+	d9__report_json_degraded(json, a);
 	d9__json_close(json, ']');
 }
 
-void d9__json_degraded(struct d9__json *json, const struct d9__analysis *a)
+void d9__report_json_degraded(struct d9__json *json, const struct d9__analysis *a)
 {
 	const char *loop;
 	size_t len;
@@ -52,7 +52,7 @@ static void put_kernel_waits(struct d9__json *json, const struct d9__worker *wor
 	d9__json_u64(json, "measured", worker->wait_measured);
 	d9__json_u64(json, "over_100ns", worker->waits_over_100ns);
 	d9__json_u64(json, "over_1ms", worker->waits_over_1ms);
-	d9__json_quantiles(json, &worker->waits);
+	d9__report_json_quantiles(json, &worker->waits);
 	d9__json_close(json, '}');
 }
 
@@ -74,7 +74,7 @@ static void put_worker_samples(struct d9__json *json, const struct d9__analysis 
 	d9__json_close(json, '}');
 }
 
-void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
+void d9__report_json_worker(struct d9__json *json, const struct d9__analysis *a,
 		     const struct d9__worker *worker)
 {
 	double ratio = d9__worker_cpu_ratio(worker);
@@ -111,8 +111,8 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "wakes_issued", worker->wakes_issued);
 	d9__json_u64(json, "local_queue_max", worker->local_max);
 	d9__json_u64(json, "handovers", worker->handovers);
-	parts = d9__parts_of_worker(worker);
-	d9__parts_json(json, &parts, &worker->time, true);
+	parts = d9__report_parts_of_worker(worker);
+	d9__time_parts_json(json, &parts, &worker->time, true);
 	put_kernel_waits(json, worker);
 	put_worker_samples(json, a, worker);
 	d9__json_close(json, '}');
@@ -120,7 +120,7 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 
 /* ---- callbacks ---- */
 
-void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
+void d9__report_json_callback(struct d9__json *json, const struct d9__analysis *a,
 		       const struct d9__callback *callback)
 {
 	const struct d9__histogram *h = &callback->durations;
@@ -129,7 +129,7 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 
 	d9__json_open(json, NULL, '{');
 	d9__json_u64(json, "process", a->process);
-	d9__json_callback_name(json, "name", callback);
+	d9__report_json_callback_name(json, "name", callback);
 	d9__json_string(json, "location", callback->location);
 	d9__json_string(json, "way", d9__callback_way(callback, way, sizeof(way)));
 	d9__json_string(json, "source", callback->source);
@@ -148,9 +148,9 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "over_10ms", callback->over_10ms);
 	d9__json_u64(json, "over_50ms", callback->over_50ms);
 	d9__json_u64(json, "open_ended", callback->open_ended);
-	parts = d9__parts_of_callback(a, callback);
-	d9__parts_json(json, &parts, &callback->time, false);
-	d9__json_tasks_time(json, a, callback);
+	parts = d9__report_parts_of_callback(a, callback);
+	d9__time_parts_json(json, &parts, &callback->time, false);
+	d9__report_json_tasks_time(json, a, callback);
 	d9__json_open(json, "loops_inside", '{');
 	d9__json_u64(json, "calls", callback->nested.calls);
 	d9__json_u64(json, "ns", callback->nested.ns);
@@ -166,10 +166,10 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "off_cpu_samples", callback->off_samples);
 	put_estimate(json, "off_cpu_estimated", a, callback->off_samples, callback->switches);
 	d9__json_open(json, "delays", '{');
-	d9__json_quantiles(json, &callback->delays);
+	d9__report_json_quantiles(json, &callback->delays);
 	d9__json_close(json, '}');
 	d9__json_open(json, "lateness", '{');
-	d9__json_quantiles(json, &callback->lateness);
+	d9__report_json_quantiles(json, &callback->lateness);
 	d9__json_close(json, '}');
 	d9__json_close(json, '}');
 }
@@ -200,7 +200,7 @@ static void put_queues(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_open(json, "queues", '{');
 	put_gauge(json, "global", &a->queue);
 	d9__json_open(json, "local", '{');
-	d9__json_recorded(json, a, "depth");
+	d9__report_json_recorded(json, a, "depth");
 	d9__json_u64(json, "samples", polls);
 	d9__json_u64(json, "max", max);
 	d9__json_u64(json, "sum", sum);
@@ -216,7 +216,7 @@ static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
 	int64_t start = (int64_t)tasks->at_start;
 
 	d9__json_open(json, "tasks", '{');
-	d9__json_recorded(json, a, "task_end");
+	d9__report_json_recorded(json, a, "task_end");
 	d9__json_u64(json, "spawned", tasks->spawned);
 	d9__json_u64(json, "uninstrumented", tasks->uninstrumented);
 	d9__json_u64(json, "ended", tasks->ended);
@@ -224,13 +224,13 @@ static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "alive_at_start", tasks->at_start);
 	d9__json_i64(json, "peak_alive", start + tasks->peak_change);
 	d9__json_i64(json, "alive_at_end", start + tasks->change);
-	d9__json_all_tasks_time(json, a);
+	d9__report_json_all_tasks_time(json, a);
 	d9__json_close(json, '}');
 }
 
 static void put_span(struct d9__json *json, const struct d9__analysis *a, const struct d9__span_name *span)
 {
-	struct d9__parts parts = d9__parts_of_spans(a, span);
+	struct d9__parts parts = d9__report_parts_of_spans(a, span);
 
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "name", span->name);
@@ -240,8 +240,8 @@ static void put_span(struct d9__json *json, const struct d9__analysis *a, const 
 	d9__json_u64(json, "active_in_polls_ns", span->active_in_polls_ns);
 	d9__json_u64(json, "idle_ns", span->idle_ns);
 	d9__json_u64(json, "unclosed", span->unclosed);
-	d9__parts_json(json, &parts, &span->time, true);
-	d9__json_quantiles(json, &span->durations);
+	d9__time_parts_json(json, &parts, &span->time, true);
+	d9__report_json_quantiles(json, &span->durations);
 	d9__json_open(json, "origins", '[');
 	for (size_t i = 0; i < span->n; i++) {
 		const struct d9__span_type *type = span->types[i];
@@ -252,7 +252,7 @@ static void put_span(struct d9__json *json, const struct d9__analysis *a, const 
 		d9__json_u64(json, "unmatched", type->unmatched);
 		d9__json_u64(json, "active_ns", type->active_ns);
 		d9__json_u64(json, "idle_ns", type->idle_ns);
-		d9__json_quantiles(json, &type->durations);
+		d9__report_json_quantiles(json, &type->durations);
 		d9__json_u64(json, "over_10_p50",
 			     d9__histogram_above(&type->durations,
 						 10 * d9__histogram_quantile(&type->durations,
@@ -356,7 +356,7 @@ static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "text", evidence->text);
 	if (evidence->at_ns)
-		d9__json_moment(json, a, evidence->at_ns);
+		d9__report_json_moment(json, a, evidence->at_ns);
 	if (evidence->duration_ns)
 		d9__json_u64(json, "duration_ns", evidence->duration_ns);
 	if (evidence->has_worker)
@@ -364,7 +364,7 @@ static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
 	if (evidence->task)
 		d9__json_u64(json, "task", evidence->task);
 	if (evidence->callback) {
-		d9__json_callback_name(json, "name", evidence->callback);
+		d9__report_json_callback_name(json, "name", evidence->callback);
 		d9__json_string(json, "location", evidence->callback->location);
 		d9__json_string(json, "source", evidence->callback->source);
 		d9__json_string(json, "site", d9__callback_site(evidence->callback));
@@ -386,7 +386,7 @@ static void begin_finding(struct d9__json *json, const struct d9__analysis *a, c
 	d9__json_close(json, ']');
 }
 
-void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
+void d9__report_json_finding(struct d9__json *json, const struct d9__analysis *a,
 		      const struct d9__finding *finding)
 {
 	begin_finding(json, a, finding);
@@ -405,13 +405,13 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_close(json, ']');
 	d9__json_string(json, "time", finding->time);
 	d9__json_string(json, "on_cpu", finding->hot);
-	d9__json_gain(json, finding);
+	d9__report_json_gain(json, finding);
 	d9__json_string(json, "blocked", finding->blocked);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
 }
 
-int d9__json_report(struct d9__json *json, const struct d9__report *report)
+int d9__report_json_all(struct d9__json *json, const struct d9__report *report)
 {
 	const struct d9__analysis *a = report->analysis;
 	int err;
@@ -419,19 +419,19 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 	put_capabilities(json, a);
 	d9__json_open(json, "findings", '[');
 	for (size_t i = 0; i < report->findings->n; i++)
-		d9__json_finding(json, a, report->findings->items[i]);
+		d9__report_json_finding(json, a, report->findings->items[i]);
 	d9__json_close(json, ']');
 	d9__json_open(json, "workers", '[');
 	for (size_t i = 0; i < a->timeline.n; i++)
-		d9__json_worker(json, a, report->workers[i]);
+		d9__report_json_worker(json, a, report->workers[i]);
 	d9__json_close(json, ']');
 	d9__json_open(json, "callbacks", '[');
 	for (size_t i = 0; i < report->n_callbacks; i++)
-		d9__json_callback(json, a, report->callbacks[i]);
+		d9__report_json_callback(json, a, report->callbacks[i]);
 	d9__json_close(json, ']');
-	err = d9__json_polls(json, a);
-	d9__json_wakes(json, a);
-	d9__json_timers(json, a);
+	err = d9__report_json_polls(json, a);
+	d9__report_json_wakes(json, a);
+	d9__report_json_timers(json, a);
 	put_queues(json, a);
 	put_tasks(json, a);
 	d9__json_open(json, "spans", '[');
@@ -439,12 +439,12 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 		put_span(json, a, report->spans[i]);
 	d9__json_close(json, ']');
 	if (!err)
-		err = d9__json_blocked(json, a);
+		err = d9__report_json_blocked(json, a);
 	put_samples(json, a);
 	if (!err)
-		err = d9__json_idle(json, &a->idle);
-	err = err ? err : d9__json_heap(json, a);
-	d9__json_ready(json, a);
+		err = d9__report_json_idle(json, &a->idle);
+	err = err ? err : d9__report_json_heap(json, a);
+	d9__report_json_ready(json, a);
 	put_usage(json, &a->usage);
 	return err;
 }

@@ -31,7 +31,7 @@ static void put_losses(struct all *all)
 		sum.dropped_allocs += losses->dropped_allocs;
 		sum.dropped_frees += losses->dropped_frees;
 	}
-	d9__json_loss(all->json, &sum);
+	d9__report_json_loss(all->json, &sum);
 	d9__json_u64(all->json, "lost_events", sum.events);
 	d9__json_u64(all->json, "dropped_allocs", sum.dropped_allocs);
 	d9__json_u64(all->json, "dropped_frees", sum.dropped_frees);
@@ -92,22 +92,22 @@ static int put_trace(struct all *all)
 	put_span_of_time(all);
 	d9__json_u64(all->json, "segments", segments);
 	d9__json_u64(all->json, "total_events", events);
-	err = d9__json_events(all->json, all->reports, all->n);
+	err = d9__report_json_events(all->json, all->reports, all->n);
 	put_losses(all);
 	d9__json_open(all->json, "fired", '[');
 	for (size_t i = 0; i < all->n; i++)
-		d9__json_fired(all->json, all->reports[i].analysis);
+		d9__report_json_fired(all->json, all->reports[i].analysis);
 	d9__json_close(all->json, ']');
 	d9__json_open(all->json, "files", '[');
 	for (size_t i = 0; i < all->n; i++)
-		d9__json_files(all->json, all->reports[i].analysis);
+		d9__report_json_files(all->json, all->reports[i].analysis);
 	d9__json_close(all->json, ']');
 	put_common_metadata(all);
 	d9__json_open(all->json, "processes", '[');
 	for (size_t i = 0; i < all->n; i++) {
 		d9__json_open(all->json, NULL, '{');
-		d9__json_process(all->json, all->reports[i].analysis);
-		d9__json_metadata(all->json, &all->reports[i].analysis->metadata);
+		d9__report_json_process(all->json, all->reports[i].analysis);
+		d9__report_json_metadata(all->json, &all->reports[i].analysis->metadata);
 		d9__json_close(all->json, '}');
 	}
 	d9__json_close(all->json, ']');
@@ -142,7 +142,7 @@ static void put_capabilities(struct all *all)
 	d9__json_close(all->json, '}');
 	d9__json_open(all->json, "degraded", '[');
 	for (size_t i = 0; i < all->n; i++)
-		d9__json_degraded(all->json, all->reports[i].analysis);
+		d9__report_json_degraded(all->json, all->reports[i].analysis);
 	d9__json_close(all->json, ']');
 }
 
@@ -155,7 +155,7 @@ static int put_findings(struct all *all)
 		return -ENOMEM;
 	d9__json_open(all->json, "findings", '[');
 	for (size_t i = 0; i < n; i++)
-		d9__json_finding(all->json, sorted[i].report->analysis, sorted[i].finding);
+		d9__report_json_finding(all->json, sorted[i].report->analysis, sorted[i].finding);
 	d9__json_close(all->json, ']');
 	free(sorted);
 	return 0;
@@ -166,7 +166,7 @@ static void put_workers(struct all *all)
 	d9__json_open(all->json, "workers", '[');
 	for (size_t i = 0; i < all->n; i++)
 		for (size_t j = 0; j < all->reports[i].analysis->timeline.n; j++)
-			d9__json_worker(all->json, all->reports[i].analysis,
+			d9__report_json_worker(all->json, all->reports[i].analysis,
 					all->reports[i].workers[j]);
 	d9__json_close(all->json, ']');
 }
@@ -205,7 +205,7 @@ static int put_callbacks(struct all *all)
 	qsort(sorted, used, sizeof(*sorted), compare_callbacks);
 	d9__json_open(all->json, "callbacks", '[');
 	for (size_t i = 0; i < used; i++)
-		d9__json_callback(all->json, sorted[i].analysis, sorted[i].callback);
+		d9__report_json_callback(all->json, sorted[i].analysis, sorted[i].callback);
 	d9__json_close(all->json, ']');
 	free(sorted);
 	return 0;
@@ -219,7 +219,7 @@ static int put_sum(struct all *all, const struct d9__histogram *(*get)(const str
 
 	for (size_t i = 0; i < all->n && !err; i++)
 		err = d9__histogram_merge(&sum, get(all->reports[i].analysis));
-	d9__json_quantiles(all->json, &sum);
+	d9__report_json_quantiles(all->json, &sum);
 	d9__histogram_release(&sum);
 	return err;
 }
@@ -259,10 +259,10 @@ static int put_processes(struct all *all)
 	d9__json_open(all->json, "processes", '[');
 	for (size_t i = 0; i < all->n && !err; i++) {
 		d9__json_open(all->json, NULL, '{');
-		d9__json_process(all->json, all->reports[i].analysis);
-		err = d9__json_trace(all->json, &all->reports[i]);
+		d9__report_json_process(all->json, all->reports[i].analysis);
+		err = d9__report_json_trace(all->json, &all->reports[i]);
 		if (!err)
-			err = d9__json_report(all->json, &all->reports[i]);
+			err = d9__report_json_all(all->json, &all->reports[i]);
 		d9__json_close(all->json, '}');
 	}
 	d9__json_close(all->json, ']');
@@ -296,9 +296,9 @@ int d9__report_json(const struct d9__report *reports, size_t n, const struct d9_
 	d9__json_double(&json, "quantile_error", D9__HISTOGRAM_ERROR);
 	d9__budget_json(&json);
 	if (n == 1) {
-		err = d9__json_trace(&json, &reports[0]);
+		err = d9__report_json_trace(&json, &reports[0]);
 		if (!err)
-			err = d9__json_report(&json, &reports[0]);
+			err = d9__report_json_all(&json, &reports[0]);
 	} else {
 		err = put_all(&all);
 	}

@@ -12,7 +12,7 @@ static void put_victims(struct d9__json *json, const struct d9__stall *stall)
 	d9__json_open(json, "waiters", '[');
 	for (size_t i = 0; i < stall->n_victims; i++) {
 		d9__json_open(json, NULL, '{');
-		d9__json_callback_name(json, "name", stall->victims[i].callback);
+		d9__report_json_callback_name(json, "name", stall->victims[i].callback);
 		d9__json_u64(json, "task", stall->victims[i].task);
 		d9__json_u64(json, "delay_ns", stall->victims[i].delay_ns);
 		d9__json_bool(json, "timer", stall->victims[i].timer);
@@ -28,28 +28,28 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 	struct d9__parts parts;
 
 	d9__json_open(json, NULL, '{');
-	d9__json_callback_name(json, "name", stall->culprit);
+	d9__report_json_callback_name(json, "name", stall->culprit);
 	d9__json_string(json, "location", stall->culprit->location);
-	d9__json_callback_name(json, "poll", stall->callback);
+	d9__report_json_callback_name(json, "poll", stall->callback);
 	d9__json_u64(json, "duration_ns", stall->total_ns);
 	d9__json_u64(json, "name_ns", stall->culprit_ns);
 	d9__json_u64(json, "worker", stall->worker);
 	d9__json_u64(json, "task", stall->task);
-	d9__json_moment(json, a, stall->start_ns);
+	d9__report_json_moment(json, a, stall->start_ns);
 	d9__json_u64(json, "pieces", stall->pieces);
 	d9__json_u64(json, "on_cpu_samples", stall->on_samples);
 	d9__json_u64(json, "off_cpu_samples", stall->off_samples);
 	d9__json_string(json, "verdict", verdicts[d9__stall_verdict(stall)]);
 	d9__json_u64(json, "blocked_ns", stall->blocked_ns);
 	d9__json_u64(json, "run_queue_ns", stall->run_queue_ns);
-	parts = d9__parts_of_call(a, stall);
-	d9__parts_json(json, &parts, &stall->time, false);
+	parts = d9__report_parts_of_call(a, stall);
+	d9__time_parts_json(json, &parts, &stall->time, false);
 	d9__json_string(json, "span", stall->span);
 	put_victims(json, stall);
 	d9__json_close(json, '}');
 }
 
-int d9__json_polls(struct d9__json *json, const struct d9__analysis *a)
+int d9__report_json_polls(struct d9__json *json, const struct d9__analysis *a)
 {
 	struct d9__histogram all = { 0 };
 	uint64_t over_1ms = 0, over_10ms = 0, over_50ms = 0;
@@ -67,8 +67,8 @@ int d9__json_polls(struct d9__json *json, const struct d9__analysis *a)
 		over_50ms += callback->over_50ms;
 	}
 	d9__json_open(json, "polls", '{');
-	d9__json_recorded(json, a, "poll");
-	d9__json_quantiles(json, &all);
+	d9__report_json_recorded(json, a, "poll");
+	d9__report_json_quantiles(json, &all);
 	d9__json_u64(json, "over_1ms", over_1ms);
 	d9__json_u64(json, "over_10ms", over_10ms);
 	d9__json_u64(json, "over_50ms", over_50ms);
@@ -93,30 +93,30 @@ static void put_delays(struct d9__json *json, const char *key, const struct d9__
 		const struct d9__delay *delay = &delays[i];
 
 		d9__json_open(json, NULL, '{');
-		d9__json_callback_name(json, "name", delay->callback);
+		d9__report_json_callback_name(json, "name", delay->callback);
 		d9__json_string(json, "location", delay->callback->location);
 		d9__json_u64(json, "delay_ns", delay->ns);
 		d9__json_u64(json, "task", delay->task);
 		d9__json_u64(json, "waker_task", delay->waker);
 		d9__json_u64(json, "worker", delay->worker);
 		d9__json_string(json, "reason", d9__wake_reason_name(delay->reason));
-		d9__json_moment(json, a, delay->from_ns);
+		d9__report_json_moment(json, a, delay->from_ns);
 		d9__json_u64(json, "ran_meanwhile", delay->between.calls);
 		d9__json_u64(json, "ran_meanwhile_ns", delay->between.busy_ns);
-		d9__json_callback_name(json, "longest_meanwhile", delay->between.longest);
+		d9__report_json_callback_name(json, "longest_meanwhile", delay->between.longest);
 		d9__json_u64(json, "longest_meanwhile_ns", delay->between.longest_ns);
 		d9__json_close(json, '}');
 	}
 	d9__json_close(json, ']');
 }
 
-void d9__json_wakes(struct d9__json *json, const struct d9__analysis *a)
+void d9__report_json_wakes(struct d9__json *json, const struct d9__analysis *a)
 {
 	const struct d9__latency *latency = &a->latency;
 
 	d9__json_open(json, "wake_to_poll", '{');
-	d9__json_recorded(json, a, "wake");
-	d9__json_quantiles(json, &latency->delays);
+	d9__report_json_recorded(json, a, "wake");
+	d9__report_json_quantiles(json, &latency->delays);
 	d9__json_u64(json, "over_100us", latency->over_100us);
 	d9__json_u64(json, "over_1ms", latency->over_1ms);
 	d9__json_u64(json, "over_5ms", latency->over_5ms);
@@ -141,7 +141,7 @@ void d9__json_wakes(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_close(json, '}');
 }
 
-void d9__json_timers(struct d9__json *json, const struct d9__analysis *a)
+void d9__report_json_timers(struct d9__json *json, const struct d9__analysis *a)
 {
 	const struct d9__latency *latency = &a->latency;
 	enum d9__coverage coverage = d9__metadata_coverage(&a->metadata, "lateness");
@@ -150,7 +150,7 @@ void d9__json_timers(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_string(json, "recorded",
 			latency->reasons ? d9__coverage_name(coverage) : d9__coverage_name(D9__COVERAGE_NONE));
 	d9__json_open(json, "lateness", '{');
-	d9__json_quantiles(json, &latency->lateness);
+	d9__report_json_quantiles(json, &latency->lateness);
 	d9__json_close(json, '}');
 	d9__json_u64(json, "over_1ms", latency->late_over_1ms);
 	d9__json_u64(json, "over_10ms", latency->late_over_10ms);

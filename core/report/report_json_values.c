@@ -4,7 +4,7 @@
 #include "report/report_json_values.h"
 #include "text/units.h"
 
-void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
+void d9__report_json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
 		   uint64_t ns)
 {
 	struct d9__units wall = d9__units_wall(d9__analysis_wall_ns(a, ns));
@@ -12,16 +12,16 @@ void d9__json_wall(struct d9__json *json, const char *key, const struct d9__anal
 	d9__json_string(json, key, wall.text[0] ? wall.text : NULL);
 }
 
-void d9__json_moment(struct d9__json *json, const struct d9__analysis *a, uint64_t ns)
+void d9__report_json_moment(struct d9__json *json, const struct d9__analysis *a, uint64_t ns)
 {
 	uint64_t start_ns = d9__analysis_start_ns(a);
 
 	d9__json_u64(json, "time_ns", ns);
 	d9__json_i64(json, "offset_ns", (int64_t)(ns - start_ns));
-	d9__json_wall(json, "wall", a, ns);
+	d9__report_json_wall(json, "wall", a, ns);
 }
 
-void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h)
+void d9__report_json_quantiles(struct d9__json *json, const struct d9__histogram *h)
 {
 	d9__json_u64(json, "count", h->count);
 	d9__json_u64(json, "sum_ns", h->sum);
@@ -33,7 +33,7 @@ void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h)
 	d9__json_u64(json, "max_ns", h->max);
 }
 
-void d9__json_callback_name(struct d9__json *json, const char *key,
+void d9__report_json_callback_name(struct d9__json *json, const char *key,
 			    const struct d9__callback *callback)
 {
 	const char *name;
@@ -54,14 +54,14 @@ const char *d9__coverage_name(enum d9__coverage coverage)
 	return names[coverage];
 }
 
-void d9__json_coverage(struct d9__json *json, const char *key, const struct d9__analysis *a,
+void d9__report_json_coverage(struct d9__json *json, const char *key, const struct d9__analysis *a,
 		       const char *capability)
 {
 	d9__json_string(json, key,
 			d9__coverage_name(d9__metadata_coverage(&a->metadata, capability)));
 }
 
-void d9__json_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key)
+void d9__report_json_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key)
 {
-	d9__json_coverage(json, "recorded", a, key);
+	d9__report_json_coverage(json, "recorded", a, key);
 }

@@ -68,20 +68,20 @@ void d9__report_sections(const struct d9__report *report, const struct d9__repor
 			 struct d9__page *page);
 
 /* Sections of one process. */
-void d9__section_waits(struct d9__section *c);
-void d9__section_timers(struct d9__section *c);
-void d9__section_samples(struct d9__section *c);
+void d9__report_section_waits(struct d9__section *c);
+void d9__report_section_timers(struct d9__section *c);
+void d9__report_section_samples(struct d9__section *c);
 
 /* ---- JSON ---- */
 
 /* Where the time went while tasks were registered: "tasks" of a callback, and "time" of all. */
-void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a,
+void d9__report_json_tasks_time(struct d9__json *json, const struct d9__analysis *a,
 			 const struct d9__callback *callback);
-void d9__json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a);
+void d9__report_json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a);
 
 /* Whole keys: "ready", and "gain" of a finding. */
-void d9__json_ready(struct d9__json *json, const struct d9__analysis *a);
-void d9__json_gain(struct d9__json *json, const struct d9__finding *finding);
+void d9__report_json_ready(struct d9__json *json, const struct d9__analysis *a);
+void d9__report_json_gain(struct d9__json *json, const struct d9__finding *finding);
 
 /* "blocking_calls" and "locks".  0 or -ENOMEM. */
-int d9__json_blocked(struct d9__json *json, const struct d9__analysis *a);
+int d9__report_json_blocked(struct d9__json *json, const struct d9__analysis *a);

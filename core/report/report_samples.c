@@ -53,10 +53,10 @@ static void function_row(const struct d9__section *c, struct d9__grid *grid, con
 	const struct d9__samples *samples = &c->a->samples;
 
 	if (!off_cpu && samples->period_ns)
-		d9__cell(grid, d9__units_ns(function->n * samples->period_ns));
+		d9__report_cell(grid, d9__units_ns(function->n * samples->period_ns));
 	else
-		d9__cell(grid, d9__units_count(function->n));
-	d9__cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? estimate(c->a) : samples->on)));
+		d9__report_cell(grid, d9__units_count(function->n));
+	d9__report_cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? estimate(c->a) : samples->on)));
 	cell_thread(grid, function->thread);
 	cell_function(grid, function);
 }
@@ -125,7 +125,7 @@ static void threads_table(struct d9__section *c, bool off_cpu, size_t rows)
 	for (size_t i = 0; i < n && i < rows; i++)
 		function_row(c, &grid, &functions[i], off_cpu);
 	d9__grid_print(&grid, c->page);
-	d9__section_more(c, rows < n ? rows : n, n, "functions");
+	d9__report_section_more(c, rows < n ? rows : n, n, "functions");
 	free(functions);
 }
 
@@ -135,7 +135,7 @@ void d9__report_threads(const struct d9__report *report, const struct d9__report
 	threads_table(&(struct d9__section){ report, report->analysis, style, page }, false, rows);
 }
 
-void d9__section_samples(struct d9__section *c)
+void d9__report_section_samples(struct d9__section *c)
 {
 	const struct d9__samples *samples = &c->a->samples;
 

@@ -20,28 +20,28 @@ static void worker_row(struct d9__section *c, struct d9__grid *grid, const struc
 {
 	const char *name = d9__report_worker_name(c->a, worker);
 	double on_cpu = d9__worker_on_cpu(worker);
-	bool parks = d9__section_records(c, "park") && worker->active_ns + worker->parked_ns;
+	bool parks = d9__report_section_records(c, "park") && worker->active_ns + worker->parked_ns;
 	struct d9__units none = { "-" };
 
-	d9__cell_id(grid, worker->id);
+	d9__report_cell_id(grid, worker->id);
 	d9__grid_cell(grid, name ? name : "-", 0);
-	d9__cell(grid, parks ? d9__units_percent(d9__worker_busy(worker)) : none);
-	d9__cell(grid, d9__units_count(worker->polls - worker->resumptions));
-	d9__cell(grid, parks ? d9__units_count(worker->parks) : none);
-	d9__cell(grid, parks ? d9__units_ns(worker->active_ns) : none);
-	d9__cell(grid, parks ? d9__units_ns(worker->parked_ns) : none);
-	d9__cell(grid, on_cpu < 0 ? none : d9__units_percent(on_cpu));
+	d9__report_cell(grid, parks ? d9__units_percent(d9__worker_busy(worker)) : none);
+	d9__report_cell(grid, d9__units_count(worker->polls - worker->resumptions));
+	d9__report_cell(grid, parks ? d9__units_count(worker->parks) : none);
+	d9__report_cell(grid, parks ? d9__units_ns(worker->active_ns) : none);
+	d9__report_cell(grid, parks ? d9__units_ns(worker->parked_ns) : none);
+	d9__report_cell(grid, on_cpu < 0 ? none : d9__units_percent(on_cpu));
 	if (c->page->width < D9__WIDE)
 		return;
-	d9__cell(grid, d9__units_ns(d9__histogram_quantile(&worker->calls, 0.99)));
-	d9__cell(grid, d9__units_ns(worker->calls.max));
-	d9__cell_id(grid, worker->tid);
+	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(&worker->calls, 0.99)));
+	d9__report_cell(grid, d9__units_ns(worker->calls.max));
+	d9__report_cell_id(grid, worker->tid);
 }
 
 static void put_workers(struct d9__section *c)
 {
 	const struct d9__timeline *timeline = &c->a->timeline;
-	size_t n = d9__section_shown(c, timeline->n);
+	size_t n = d9__report_section_shown(c, timeline->n);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (n == 0)
@@ -49,15 +49,15 @@ static void put_workers(struct d9__section *c)
 	d9__page_section(c->page, "Workers");
 	d9__grid_column(&grid, "ID", false, false);
 	d9__grid_column(&grid, "NAME", true, true);
-	d9__cell_columns(&grid, (const char *const[]){ "BUSY", "CALLS", "PARKS",
+	d9__report_cell_columns(&grid, (const char *const[]){ "BUSY", "CALLS", "PARKS",
 						     "AWAKE", "PARKED", "ON CPU", NULL });
 	if (c->page->width >= D9__WIDE)
-		d9__cell_columns(&grid, (const char *const[]){ "P99", "LONGEST", "TID", NULL });
+		d9__report_cell_columns(&grid, (const char *const[]){ "P99", "LONGEST", "TID", NULL });
 	d9__grid_spare(&grid, (const char *const[]){ "AWAKE", "PARKED", "PARKS", "ON CPU", NULL });
 	for (size_t i = 0; i < n; i++)
 		worker_row(c, &grid, c->report->workers[i]);
 	d9__grid_print(&grid, c->page);
-	d9__section_more(c, n, timeline->n, "workers");
+	d9__report_section_more(c, n, timeline->n, "workers");
 }
 
 /* ---- callbacks ---- */
@@ -68,19 +68,19 @@ static void callback_row(struct d9__section *c, struct d9__grid *grid,
 	const struct d9__histogram *h = &callback->durations;
 	char kinds[128];
 
-	d9__cell(grid, d9__units_ns(h->sum));
-	d9__cell(grid, d9__units_count(callback->calls));
-	d9__cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
-	d9__cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
+	d9__report_cell(grid, d9__units_ns(h->sum));
+	d9__report_cell(grid, d9__units_count(callback->calls));
+	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
+	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
 	/* A loop that a call runs keeps it open, and has its own callbacks in the table. */
-	d9__cell(grid, d9__units_ns(callback->nested.longest_ns > h->max ? callback->nested.longest_ns : h->max));
+	d9__report_cell(grid, d9__units_ns(callback->nested.longest_ns > h->max ? callback->nested.longest_ns : h->max));
 	if (c->page->width >= D9__WIDE) {
-		d9__cell(grid, d9__units_percent(all_ns ? (double)h->sum / (double)all_ns : 0));
+		d9__report_cell(grid, d9__units_percent(all_ns ? (double)h->sum / (double)all_ns : 0));
 		d9__grid_cell(grid,
 			      d9__callback_kinds(&c->a->callbacks, callback, kinds, sizeof(kinds)),
 			      0);
 	}
-	d9__cell_callback(grid, callback, c->page->width < D9__VERY_WIDE);
+	d9__report_cell_callback(grid, callback, c->page->width < D9__VERY_WIDE);
 	if (c->page->width >= D9__VERY_WIDE) {
 		const char *site = d9__callback_site(callback);
 
@@ -120,7 +120,7 @@ static void callbacks_table(struct d9__section *c, size_t rows)
 		return;
 	d9__page_section(c->page, were_preempted(c, n) ? "Callbacks by time, preempted included"
 						       : "Callbacks by total time");
-	d9__cell_columns(&grid, (const char *const[]){ "TOTAL", "CALLS", "P50",
+	d9__report_cell_columns(&grid, (const char *const[]){ "TOTAL", "CALLS", "P50",
 						     "P99", "LONGEST", NULL });
 	if (c->page->width >= D9__WIDE) {
 		d9__grid_column(&grid, "SHARE", false, false);
@@ -135,7 +135,7 @@ static void callbacks_table(struct d9__section *c, size_t rows)
 	for (size_t i = 0; i < n; i++)
 		callback_row(c, &grid, c->report->callbacks[i], all_ns);
 	d9__grid_print(&grid, c->page);
-	d9__section_more(c, n, c->report->n_callbacks, "callbacks");
+	d9__report_section_more(c, n, c->report->n_callbacks, "callbacks");
 }
 
 static void put_callbacks(struct d9__section *c)
@@ -166,14 +166,14 @@ static const char *time_of(const struct d9__stall *stall)
 
 static void put_longest(struct d9__section *c)
 {
-	size_t n = d9__section_shown(c, c->a->stalls.n);
+	size_t n = d9__report_section_shown(c, c->a->stalls.n);
 	struct d9__grid grid = { .n_columns = 0 };
 	bool held = false;
 
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Longest calls");
-	d9__cell_columns(&grid, (const char *const[]){ "TOOK", "AT", "WORKER", NULL });
+	d9__report_cell_columns(&grid, (const char *const[]){ "TOOK", "AT", "WORKER", NULL });
 	d9__grid_column(&grid, "TIME", true, false);
 	d9__grid_column(&grid, "WAITED", false, false);
 	d9__grid_column(&grid, "CALLBACK", true, true);
@@ -181,12 +181,12 @@ static void put_longest(struct d9__section *c)
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__stall *stall = c->a->stalls.items[i].stall;
 
-		d9__cell(&grid, d9__units_ns(stall->total_ns));
-		d9__cell(&grid, d9__units_offset(d9__analysis_start_ns(c->a), stall->start_ns));
-		d9__cell_id(&grid, stall->worker);
+		d9__report_cell(&grid, d9__units_ns(stall->total_ns));
+		d9__report_cell(&grid, d9__units_offset(d9__analysis_start_ns(c->a), stall->start_ns));
+		d9__report_cell_id(&grid, stall->worker);
 		d9__grid_cell(&grid, time_of(stall), 0);
-		d9__cell(&grid, d9__units_count(stall->waited));
-		d9__cell_callback(&grid, stall->culprit, true);
+		d9__report_cell(&grid, d9__units_count(stall->waited));
+		d9__report_cell_callback(&grid, stall->culprit, true);
 		held |= was_held(stall);
 	}
 	d9__grid_print(&grid, c->page);
@@ -205,7 +205,7 @@ static void put_queues(struct d9__section *c)
 		if (timeline->items[i]->local_max > local)
 			local = timeline->items[i]->local_max;
 	d9__page_section(c->page, "Queues");
-	if (d9__section_records(c, "depth"))
+	if (d9__report_section_records(c, "depth"))
 		d9__page_line(c->page, "ready callbacks in a round: %u%s at most", local,
 				local == 255 ? " or more" : "");
 	else
@@ -234,29 +234,29 @@ static int compare_alive(const void *left, const void *right)
 
 static void task_row(struct d9__grid *grid, const struct d9__callback *callback)
 {
-	d9__cell(grid, d9__units_count((uint64_t)callback->peak_alive));
-	d9__cell(grid, d9__units_count((uint64_t)callback->alive));
-	d9__cell(grid, d9__units_count(callback->spawned));
-	d9__cell(grid, d9__units_count(callback->ended));
-	d9__cell_callback(grid, callback, true);
+	d9__report_cell(grid, d9__units_count((uint64_t)callback->peak_alive));
+	d9__report_cell(grid, d9__units_count((uint64_t)callback->alive));
+	d9__report_cell(grid, d9__units_count(callback->spawned));
+	d9__report_cell(grid, d9__units_count(callback->ended));
+	d9__report_cell_callback(grid, callback, true);
 }
 
 static void put_task_makers(struct d9__section *c)
 {
-	size_t all = c->report->n_callbacks, n = d9__section_shown(c, all), with = 0;
-	const struct d9__callback **sorted = d9__section_sorted(c, compare_alive);
+	size_t all = c->report->n_callbacks, n = d9__report_section_shown(c, all), with = 0;
+	const struct d9__callback **sorted = d9__report_section_sorted(c, compare_alive);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (!sorted)
 		return;
-	d9__cell_columns(&grid, (const char *const[]){ "PEAK", "AT END", "MADE", "ENDED", NULL });
+	d9__report_cell_columns(&grid, (const char *const[]){ "PEAK", "AT END", "MADE", "ENDED", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "ENDED", "PEAK", NULL });
 	for (size_t i = 0; i < all; i++)
 		if (sorted[i]->spawned && with++ < n)
 			task_row(&grid, sorted[i]);
 	d9__grid_print(&grid, c->page);
-	d9__section_more(c, n, with, "callbacks");
+	d9__report_section_more(c, n, with, "callbacks");
 	free(sorted);
 }
 
@@ -287,7 +287,7 @@ static void put_kernel_waits(struct d9__section *c)
 	struct d9__grid grid = { .n_columns = 0 };
 	size_t n = 0;
 
-	d9__cell_columns(&grid, (const char *const[]){ "WORKER", "LONGEST", "P50",
+	d9__report_cell_columns(&grid, (const char *const[]){ "WORKER", "LONGEST", "P50",
 						     "ABOVE 0", "OVER 1 MS", NULL });
 	d9__grid_spare(&grid, (const char *const[]){ "ABOVE 0", "P50", NULL });
 	for (size_t i = 0; i < timeline->n; i++) {
@@ -295,11 +295,11 @@ static void put_kernel_waits(struct d9__section *c)
 
 		if (worker->waits.count == 0 || n++ >= c->style->top)
 			continue;
-		d9__cell_id(&grid, worker->id);
-		d9__cell(&grid, d9__units_ns(worker->waits.max));
-		d9__cell(&grid, d9__units_ns(d9__histogram_quantile(&worker->waits, 0.5)));
-		d9__cell(&grid, d9__units_count(worker->waits.count));
-		d9__cell(&grid, d9__units_count(worker->waits_over_1ms));
+		d9__report_cell_id(&grid, worker->id);
+		d9__report_cell(&grid, d9__units_ns(worker->waits.max));
+		d9__report_cell(&grid, d9__units_ns(d9__histogram_quantile(&worker->waits, 0.5)));
+		d9__report_cell(&grid, d9__units_count(worker->waits.count));
+		d9__report_cell(&grid, d9__units_count(worker->waits_over_1ms));
 	}
 	if (n)
 		d9__page_section(c->page, "Waits for a CPU after a wake-up (run queue)");
@@ -343,29 +343,29 @@ static void put_idle(struct d9__section *c)
 
 static void put_spans(struct d9__section *c)
 {
-	size_t n = d9__section_shown(c, c->report->n_spans);
+	size_t n = d9__report_section_shown(c, c->report->n_spans);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Spans");
-	d9__cell_columns(&grid, (const char *const[]){ "BUSY", "IDLE", "COUNT",
+	d9__report_cell_columns(&grid, (const char *const[]){ "BUSY", "IDLE", "COUNT",
 						     "P50", "P99", "LONGEST", NULL });
 	d9__grid_column(&grid, "NAME", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "IDLE", "P50", "P99", NULL });
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__span_name *span = c->report->spans[i];
 
-		d9__cell(&grid, d9__units_ns(span->active_ns));
-		d9__cell(&grid, d9__units_ns(span->idle_ns));
-		d9__cell(&grid, d9__units_count(span->count));
-		d9__cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.5)));
-		d9__cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.99)));
-		d9__cell(&grid, d9__units_ns(span->durations.max));
+		d9__report_cell(&grid, d9__units_ns(span->active_ns));
+		d9__report_cell(&grid, d9__units_ns(span->idle_ns));
+		d9__report_cell(&grid, d9__units_count(span->count));
+		d9__report_cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.5)));
+		d9__report_cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.99)));
+		d9__report_cell(&grid, d9__units_ns(span->durations.max));
 		d9__grid_cell(&grid, span->name, 0);
 	}
 	d9__grid_print(&grid, c->page);
-	d9__section_more(c, n, c->report->n_spans, "span names");
+	d9__report_section_more(c, n, c->report->n_spans, "span names");
 }
 
 static void put_custom_events(struct d9__section *c)
@@ -383,13 +383,13 @@ static void put_custom_events(struct d9__section *c)
 	for (size_t i = 0; i < all; i++) {
 		if (counts[i].kind != D9_EVENT_CUSTOM || with++ >= c->style->top)
 			continue;
-		d9__cell(&grid, d9__units_count(counts[i].events));
+		d9__report_cell(&grid, d9__units_count(counts[i].events));
 		d9__grid_cell(&grid, counts[i].name, 0);
 	}
 	if (with)
 		d9__page_section(c->page, "The program's own events");
 	d9__grid_print(&grid, c->page);
-	d9__section_more(c, d9__section_shown(c, with), with, "names");
+	d9__report_section_more(c, d9__report_section_shown(c, with), with, "names");
 	free(counts);
 }
 
@@ -425,13 +425,13 @@ static const struct {
 	{ "callbacks", true, put_callbacks },
 	{ "time", true, put_time },
 	{ "longest", true, put_longest },
-	{ "wakes", true, d9__section_waits },
-	{ "timers", true, d9__section_timers },
+	{ "wakes", true, d9__report_section_waits },
+	{ "timers", true, d9__report_section_timers },
 	{ "queues", true, put_queues },
 	{ "tasks", false, put_tasks },
 	{ "process", false, put_process },
 	{ "blocking", true, put_blocking },
-	{ "samples", false, d9__section_samples },
+	{ "samples", false, d9__report_section_samples },
 	{ "idle", false, put_idle },
 	{ "memory", false, put_memory },
 	{ "spans", false, put_spans },

@@ -10,10 +10,10 @@
 #include "text/json.h"
 #include "text/units.h"
 
-struct d9__parts d9__parts_of_callback(const struct d9__analysis *a,
+struct d9__parts d9__report_parts_of_callback(const struct d9__analysis *a,
 				       const struct d9__callback *callback)
 {
-	return d9__parts_of(&callback->time, callback->durations.sum, 0, a->samples.period_ns);
+	return d9__time_parts_of(&callback->time, callback->durations.sum, 0, a->samples.period_ns);
 }
 
 /* How long its tasks were registered; at least as long as they ran, since a call may go on after its task ended. */
@@ -24,18 +24,18 @@ static uint64_t lives_of(const struct d9__callback *callback)
 	return callback->lives_ns > calls_ns ? callback->lives_ns : calls_ns;
 }
 
-struct d9__parts d9__parts_of_call(const struct d9__analysis *a, const struct d9__stall *stall)
+struct d9__parts d9__report_parts_of_call(const struct d9__analysis *a, const struct d9__stall *stall)
 {
-	return d9__parts_of(&stall->time, stall->total_ns, 0, a->samples.period_ns);
+	return d9__time_parts_of(&stall->time, stall->total_ns, 0, a->samples.period_ns);
 }
 
-struct d9__parts d9__parts_of_worker(const struct d9__worker *worker)
+struct d9__parts d9__report_parts_of_worker(const struct d9__worker *worker)
 {
-	return d9__parts_of(&worker->time, worker->active_ns + worker->parked_ns,
+	return d9__time_parts_of(&worker->time, worker->active_ns + worker->parked_ns,
 			    worker->waiting_ns, 0);
 }
 
-struct d9__parts d9__parts_of_spans(const struct d9__analysis *a, const struct d9__span_name *span)
+struct d9__parts d9__report_parts_of_spans(const struct d9__analysis *a, const struct d9__span_name *span)
 {
 	uint64_t total_ns = span->active_ns + span->idle_ns, in_polls_ns = span->active_in_polls_ns;
 
@@ -43,12 +43,12 @@ struct d9__parts d9__parts_of_spans(const struct d9__analysis *a, const struct d
 	 */
 	if (in_polls_ns > span->active_ns)
 		in_polls_ns = span->active_ns;
-	return d9__parts_of(&span->time, total_ns, total_ns - in_polls_ns, a->samples.period_ns);
+	return d9__time_parts_of(&span->time, total_ns, total_ns - in_polls_ns, a->samples.period_ns);
 }
 
 /* ---- JSON ---- */
 
-void d9__json_ready(struct d9__json *json, const struct d9__analysis *a)
+void d9__report_json_ready(struct d9__json *json, const struct d9__analysis *a)
 {
 	struct d9__ready ready = d9__ready_of(a);
 
@@ -71,12 +71,12 @@ static bool has_tasks(const struct d9__callback *callback)
 static void put_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__account *time,
 			   uint64_t lives_ns, uint64_t calls_ns)
 {
-	struct d9__parts parts = d9__parts_of(time, lives_ns, lives_ns - calls_ns, a->samples.period_ns);
+	struct d9__parts parts = d9__time_parts_of(time, lives_ns, lives_ns - calls_ns, a->samples.period_ns);
 
-	d9__parts_json(json, &parts, time, true);
+	d9__time_parts_json(json, &parts, time, true);
 }
 
-void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__callback *callback)
+void d9__report_json_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__callback *callback)
 {
 	if (!has_tasks(callback)) {
 		d9__json_null(json, "tasks");
@@ -87,7 +87,7 @@ void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a, co
 	d9__json_close(json, '}');
 }
 
-void d9__json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a)
+void d9__report_json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a)
 {
 	struct d9__account time = { 0 };
 	uint64_t lives_ns = 0, calls_ns = 0;
@@ -97,7 +97,7 @@ void d9__json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a
 
 		if (!has_tasks(callback))
 			continue;
-		d9__account_add(&time, &callback->time);
+		d9__time_account_add(&time, &callback->time);
 		lives_ns += lives_of(callback);
 		calls_ns += callback->durations.sum;
 	}
@@ -113,7 +113,7 @@ static void put_gain_of(struct d9__json *json, const char *key, const struct d9_
 	d9__json_close(json, '}');
 }
 
-void d9__json_gain(struct d9__json *json, const struct d9__finding *finding)
+void d9__report_json_gain(struct d9__json *json, const struct d9__finding *finding)
 {
 	char text[160];
 
@@ -166,7 +166,7 @@ static void put_workers(struct d9__grid *grid, const struct d9__report *report, 
 	for (size_t i = 0; i < report->analysis->timeline.n && i < rows; i++) {
 		const struct d9__worker *worker = report->workers[i];
 		const char *name = d9__report_worker_name(report->analysis, worker);
-		struct d9__parts parts = d9__parts_of_worker(worker);
+		struct d9__parts parts = d9__report_parts_of_worker(worker);
 		char text[128];
 
 		snprintf(text, sizeof(text), "%llu%s%s", (unsigned long long)worker->id,
@@ -182,7 +182,7 @@ static bool put_callbacks(struct d9__grid *grid, const struct d9__report *report
 
 	for (size_t i = 0; i < report->n_callbacks && i < rows; i++) {
 		const struct d9__callback *callback = report->callbacks[i];
-		struct d9__parts parts = d9__parts_of_callback(report->analysis, callback);
+		struct d9__parts parts = d9__report_parts_of_callback(report->analysis, callback);
 		bool by_period = 2 * callback->time.by_period_ns > parts.total_ns;
 		char text[512];
 
@@ -196,7 +196,7 @@ static bool put_callbacks(struct d9__grid *grid, const struct d9__report *report
 static void put_spans(struct d9__grid *grid, const struct d9__report *report, size_t rows)
 {
 	for (size_t i = 0; i < report->n_spans && i < rows; i++) {
-		struct d9__parts parts = d9__parts_of_spans(report->analysis, report->spans[i]);
+		struct d9__parts parts = d9__report_parts_of_spans(report->analysis, report->spans[i]);
 
 		put_row(grid, &parts, false, "span", report->spans[i]->name);
 	}

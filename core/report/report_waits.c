@@ -26,23 +26,23 @@ static int compare_lateness(const void *left, const void *right)
 static void wait_row(struct d9__grid *grid, const struct d9__callback *callback,
 		     const struct d9__histogram *h)
 {
-	d9__cell(grid, d9__units_ns(h->max));
-	d9__cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
-	d9__cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
-	d9__cell(grid, d9__units_count(h->count));
-	d9__cell_callback(grid, callback, true);
+	d9__report_cell(grid, d9__units_ns(h->max));
+	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
+	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
+	d9__report_cell(grid, d9__units_count(h->count));
+	d9__report_cell_callback(grid, callback, true);
 }
 
 /* The callbacks that waited longest (|late|: timers that ran latest). */
 static void put_waiters(struct d9__section *c, bool late)
 {
-	size_t all = c->report->n_callbacks, n = d9__section_shown(c, all), with = 0;
-	const struct d9__callback **sorted = d9__section_sorted(c, late ? compare_lateness : compare_delays);
+	size_t all = c->report->n_callbacks, n = d9__report_section_shown(c, all), with = 0;
+	const struct d9__callback **sorted = d9__report_section_sorted(c, late ? compare_lateness : compare_delays);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (!sorted)
 		return;
-	d9__cell_columns(&grid, (const char *const[]){ "LONGEST", "P99", "P50", "CALLS", NULL });
+	d9__report_cell_columns(&grid, (const char *const[]){ "LONGEST", "P99", "P50", "CALLS", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "P50", "P99", NULL });
 	for (size_t i = 0; i < all; i++) {
@@ -52,16 +52,16 @@ static void put_waiters(struct d9__section *c, bool late)
 			wait_row(&grid, sorted[i], h);
 	}
 	d9__grid_print(&grid, c->page);
-	d9__section_more(c, n, with, "callbacks");
+	d9__report_section_more(c, n, with, "callbacks");
 	free(sorted);
 }
 
-void d9__section_waits(struct d9__section *c)
+void d9__report_section_waits(struct d9__section *c)
 {
 	const struct d9__latency *latency = &c->a->latency;
 
 	d9__page_section(c->page, "Waits from ready to running");
-	if (!d9__section_records(c, "wake")) {
+	if (!d9__report_section_records(c, "wake")) {
 		d9__page_line(c->page, "not recorded");
 		return;
 	}
@@ -70,7 +70,7 @@ void d9__section_waits(struct d9__section *c)
 				d9__units_count(latency->wakes).text);
 		return;
 	}
-	d9__section_quantiles(c, "waits", &latency->delays);
+	d9__report_section_quantiles(c, "waits", &latency->delays);
 	d9__page_line(c->page, "over 100 us: %s, over 1 ms: %s, over 5 ms: %s, over 50 ms: %s",
 			d9__units_count(latency->over_100us).text,
 			d9__units_count(latency->over_1ms).text,
@@ -79,12 +79,12 @@ void d9__section_waits(struct d9__section *c)
 	put_waiters(c, false);
 }
 
-void d9__section_timers(struct d9__section *c)
+void d9__report_section_timers(struct d9__section *c)
 {
 	const struct d9__latency *latency = &c->a->latency;
 
 	d9__page_section(c->page, "Timers");
-	if (!d9__section_records(c, "lateness") || !latency->reasons) {
+	if (!d9__report_section_records(c, "lateness") || !latency->reasons) {
 		d9__page_line(c->page, "lateness is not recorded");
 		return;
 	}
@@ -92,6 +92,6 @@ void d9__section_timers(struct d9__section *c)
 		d9__page_line(c->page, "none ran");
 		return;
 	}
-	d9__section_quantiles(c, "late by", &latency->lateness);
+	d9__report_section_quantiles(c, "late by", &latency->lateness);
 	put_waiters(c, true);
 }

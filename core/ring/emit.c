@@ -192,7 +192,7 @@ static inline void define_type(struct d9__slot *slot, uint32_t type_id,
 uint8_t *d9__emit_begin_named(struct d9__slot *slot, uint32_t type_id, uint64_t ns,
 			      size_t max_bytes, const uint32_t *handles, uint32_t *ids, unsigned n)
 {
-	const struct d9__type_frames *frames = d9__type_frames(type_id);
+	const struct d9__type_frames *frames = d9__event_type_frames(type_id);
 	size_t room = max_bytes;
 
 	if (busy(slot) && n == 0 && frames)
@@ -259,7 +259,7 @@ bool d9__emit_stack(struct d9__slot *slot, uint64_t ns, const uint64_t *addresse
 uint8_t *d9__emit_begin_stack(struct d9__slot *slot, uint32_t type_id, uint64_t ns, size_t max_bytes,
 			      struct d9__emitted_stack *stack)
 {
-	const struct d9__type_frames *frames = d9__type_frames(type_id);
+	const struct d9__type_frames *frames = d9__event_type_frames(type_id);
 	size_t room = max_bytes + frames->len + D9__POOL_ENTRY_FRAME_LEN + 8 * (size_t)stack->n +
 		      D9__WIRE_TIME_RESET_LEN + D9__WIRE_EVENT_HEAD_LEN + 2;
 

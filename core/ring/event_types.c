@@ -202,7 +202,7 @@ static int register_locked(const struct d9__schema *schema)
 
 	if (!frames)
 		return -ENOMEM;
-	for (; id < d9__types_end(); id++)
+	for (; id < d9__event_types_end(); id++)
 		if (frames_equal(atomic_load_explicit(&types[id], memory_order_relaxed), frames,
 				 schema, id)) {
 			d9__free(frames);
@@ -233,14 +233,14 @@ int d9__schema_register(const struct d9__schema *schema)
 	return id;
 }
 
-const struct d9__type_frames *d9__type_frames(uint32_t type_id)
+const struct d9__type_frames *d9__event_type_frames(uint32_t type_id)
 {
 	if (type_id >= D9__TYPES_MAX)
 		return NULL;
 	return atomic_load_explicit(&types[type_id], memory_order_acquire);
 }
 
-uint32_t d9__types_end(void)
+uint32_t d9__event_types_end(void)
 {
 	/* acquire: pairs with the release in register_locked() */
 	return atomic_load_explicit(&next_id, memory_order_acquire);

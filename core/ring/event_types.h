@@ -73,10 +73,10 @@ int d9__event_types_init(void);
 int d9__schema_register(const struct d9__schema *schema);
 
 /* The frames of |type_id|, borrowed for ever; NULL if there is no such type.  Any thread. */
-const struct d9__type_frames *d9__type_frames(uint32_t type_id);
+const struct d9__type_frames *d9__event_type_frames(uint32_t type_id);
 
 /* Return a bound above the ids of types that the program defined.  Any thread. */
-uint32_t d9__types_end(void);
+uint32_t d9__event_types_end(void);
 
 /* The schema of a built-in type; NULL if there is none. */
 const struct d9__schema *d9__builtin_schema(uint32_t type_id);

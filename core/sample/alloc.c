@@ -306,7 +306,7 @@ static void follow(const struct d9__alloc_block *block)
 	uint8_t before = enter(LOCKED);
 
 	/* In a copy of the process that has no recorder, a lock may be held by a thread that the copy has not. */
-	if (d9__live_add(block, d9__gate_is_ours()) != D9__LIVE_ADDED)
+	if (d9__alloc_live_add(block, d9__gate_is_ours()) != D9__LIVE_ADDED)
 		count(&evicted);
 	leave(before);
 }
@@ -375,7 +375,7 @@ static int make_walkers(void)
 /* Make what samples need besides a recorder, because there is no flush thread yet, whose first tick would. */
 static bool prepare_samples(void)
 {
-	return !d9__unwind_tables_begin(d9__clock_mono_ns()) && !make_walkers() && !d9__live_init();
+	return !d9__unwind_tables_begin(d9__clock_mono_ns()) && !make_walkers() && !d9__alloc_live_init();
 }
 
 /* Where that fails, samples have the nearest frame alone, and the first tick tells why. */
@@ -455,7 +455,7 @@ bool d9__alloc_take(const void *block, struct d9__alloc_block *out)
 		return false;
 	}
 	before = enter(LOCKED);
-	found = d9__live_take((uintptr_t)block, out, d9__gate_is_ours());
+	found = d9__alloc_live_take((uintptr_t)block, out, d9__gate_is_ours());
 	leave(before);
 	errno = saved;
 	return found;
@@ -524,7 +524,7 @@ static const char *obstacle(bool live)
 		return "off: libdial9-memory is not loaded; start the program by dial9 record --memory, or link it";
 	if (self.reason)
 		return self.reason;
-	if (d9__unwind_tables_refresh(d9__clock_mono_ns()) || make_walkers() || (live && d9__live_init()))
+	if (d9__unwind_tables_refresh(d9__clock_mono_ns()) || make_walkers() || (live && d9__alloc_live_init()))
 		return "off: no memory";
 	return NULL;
 }
@@ -613,7 +613,7 @@ static void fork_child(void)
 {
 	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
 
-	d9__live_forget_in_child();
+	d9__alloc_live_forget_in_child();
 	for (unsigned i = 0; all && i < WALKERS; i++) {
 		/* Another thread may have been writing there: do not believe it. */
 		if (atomic_exchange_explicit(&all[i].taken, false, memory_order_relaxed))

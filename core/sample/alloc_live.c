@@ -44,7 +44,7 @@ static void begin(struct part *part)
 	memset(part->chains, 0, sizeof(part->chains));
 }
 
-int d9__live_init(void)
+int d9__alloc_live_init(void)
 {
 	struct part *fresh;
 
@@ -164,7 +164,7 @@ static void put_block(struct part *part, uint16_t number, const struct d9__alloc
 
 /* ---- the set ---- */
 
-enum d9__live_added d9__live_add(const struct d9__alloc_block *block, bool may_wait)
+enum d9__live_added d9__alloc_live_add(const struct d9__alloc_block *block, bool may_wait)
 {
 	struct part *part = lock_part(d9__alloc_hash(block->address), may_wait);
 	enum d9__live_added added = D9__LIVE_ADDED;
@@ -186,7 +186,7 @@ enum d9__live_added d9__live_add(const struct d9__alloc_block *block, bool may_w
 	return added;
 }
 
-bool d9__live_take(uint64_t address, struct d9__alloc_block *out, bool may_wait)
+bool d9__alloc_live_take(uint64_t address, struct d9__alloc_block *out, bool may_wait)
 {
 	struct part *part = lock_part(d9__alloc_hash(address), may_wait);
 	bool found;
@@ -198,7 +198,7 @@ bool d9__live_take(uint64_t address, struct d9__alloc_block *out, bool may_wait)
 	return found;
 }
 
-void d9__live_forget_in_child(void)
+void d9__alloc_live_forget_in_child(void)
 {
 	struct part *all = atomic_load_explicit(&parts, memory_order_relaxed);
 

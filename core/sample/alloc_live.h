@@ -49,9 +49,9 @@ static inline bool d9__alloc_maybe_live(const void *block)
 }
 
 /* Make room for the set.  Idempotent.  0 or -ENOMEM.  One thread at a time. */
-int d9__live_init(void);
+int d9__alloc_live_init(void);
 
-/* The block that d9__live_add() evicted for it. */
+/* The block that d9__alloc_live_add() evicted for it. */
 enum d9__live_added {
 	D9__LIVE_ADDED,
 	D9__LIVE_EVICTED, /* the oldest of its part */
@@ -62,10 +62,10 @@ enum d9__live_added {
  * |may_wait|: false where a lock may never be given back, as in a copy of the process made without atfork handlers.
  * Not in a handler that may have interrupted any of these.
  */
-enum d9__live_added d9__live_add(const struct d9__alloc_block *block, bool may_wait);
+enum d9__live_added d9__alloc_live_add(const struct d9__alloc_block *block, bool may_wait);
 
 /* Take the block at |address| out.  False: it is not there, or its lock was held. */
-bool d9__live_take(uint64_t address, struct d9__alloc_block *out, bool may_wait);
+bool d9__alloc_live_take(uint64_t address, struct d9__alloc_block *out, bool may_wait);
 
 /* In a forked child: what the parent sampled is not in this process's trace.  The only thread. */
-void d9__live_forget_in_child(void);
+void d9__alloc_live_forget_in_child(void);

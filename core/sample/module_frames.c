@@ -199,7 +199,7 @@ static bool take_module(struct walk *walk, const struct dl_phdr_info *info,
 		return true;
 	if (walk->wanted(walk->arg, &module->key, module->key.header_size * SECTION_PER_HEADER))
 		return module->copy || take_copy(module, readable);
-	d9__frames_drop_copy(module);
+	d9__module_frames_drop_copy(module);
 	return true;
 }
 
@@ -229,7 +229,7 @@ static int compare_counters(struct dl_phdr_info *info, size_t size, void *arg)
 	return info->dlpi_adds == list->adds && info->dlpi_subs == list->subs ? 1 : 2;
 }
 
-bool d9__frames_changed(const struct d9__frames_list *list)
+bool d9__module_frames_changed(const struct d9__frames_list *list)
 {
 	return d9__modules_walk(compare_counters, (void *)(uintptr_t)list) != 1;
 }
@@ -237,11 +237,11 @@ bool d9__frames_changed(const struct d9__frames_list *list)
 static void forget_modules(struct d9__frames_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		d9__frames_drop_copy(&list->module[i]);
+		d9__module_frames_drop_copy(&list->module[i]);
 	list->n = list->n_code = 0;
 }
 
-int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, void *arg)
+int d9__module_frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, void *arg)
 {
 	struct walk walk = { .list = list, .wanted = wanted, .arg = arg };
 
@@ -252,14 +252,14 @@ int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, v
 	return walk.failed ? -ENOMEM : 0;
 }
 
-void d9__frames_drop_copy(struct d9__module_frames *module)
+void d9__module_frames_drop_copy(struct d9__module_frames *module)
 {
 	d9__free(module->copy);
 	module->copy = NULL;
 	module->len = 0;
 }
 
-void d9__frames_list_release(struct d9__frames_list *list)
+void d9__module_frames_list_release(struct d9__frames_list *list)
 {
 	forget_modules(list);
 	d9__free(list->module);

@@ -51,15 +51,15 @@ struct d9__frames_list {
 typedef bool (*d9__frames_wanted_fn)(void *arg, const struct d9__frames_key *key, size_t estimate);
 
 /* True if modules came or went since |list| was made.  Takes the loader's lock for a moment. */
-bool d9__frames_changed(const struct d9__frames_list *list);
+bool d9__module_frames_changed(const struct d9__frames_list *list);
 
 /*
  * Replace |list|, which may be all zero, by the modules that are loaded now, and copy what |wanted| says.
  * 0, or -ENOMEM, and then the list is empty.  Takes the loader's lock for the time of the copies.
  */
-int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, void *arg);
+int d9__module_frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, void *arg);
 
 /* Free the copy of |module|. */
-void d9__frames_drop_copy(struct d9__module_frames *module);
+void d9__module_frames_drop_copy(struct d9__module_frames *module);
 
-void d9__frames_list_release(struct d9__frames_list *list);
+void d9__module_frames_list_release(struct d9__frames_list *list);

@@ -237,7 +237,7 @@ struct copies {
 	size_t n, bytes;
 };
 
-/* For d9__frames_list(). */
+/* For d9__module_frames_list(). */
 static bool is_wanted(void *arg, const struct d9__frames_key *key, size_t estimate)
 {
 	const struct module_rows *module = find_module(key);
@@ -297,7 +297,7 @@ static int compile_copies(void)
 		if (!frames->copy)
 			continue;
 		err = compile(module, frames);
-		d9__frames_drop_copy(frames);
+		d9__module_frames_drop_copy(frames);
 		n++;
 	}
 	return err ? err : n;
@@ -569,7 +569,7 @@ static int rebuild(uint64_t now_ns)
 	do {
 		struct copies copies = { 0 };
 
-		err = d9__frames_list(&loaded, is_wanted, &copies);
+		err = d9__module_frames_list(&loaded, is_wanted, &copies);
 		if (err)
 			return err;
 		n = compile_copies();
@@ -608,7 +608,7 @@ static int refresh(uint64_t now_ns)
 	int err = look_for_others(now_ns);
 
 	n_ticks++;
-	if (err > 0 || asked || !ever_walked || d9__frames_changed(&loaded)) {
+	if (err > 0 || asked || !ever_walked || d9__module_frames_changed(&loaded)) {
 		err = rebuild(now_ns);
 		ever_walked = !err;
 	}
@@ -653,7 +653,7 @@ void d9__unwind_tables_release(void)
 		free_oldest_locked();
 	free_modules_locked(true);
 	pthread_mutex_unlock(&lock);
-	d9__frames_list_release(&loaded);
+	d9__module_frames_list_release(&loaded);
 	d9__free(others.range);
 	others = (struct ranges){ 0 };
 	others_ns = 0;

@@ -47,7 +47,7 @@ static bool is_defined(const struct d9__builder *b, uint16_t type_id)
 
 static void define(struct d9__builder *b, uint16_t type_id)
 {
-	const struct d9__type_frames *frames = d9__type_frames(type_id);
+	const struct d9__type_frames *frames = d9__event_type_frames(type_id);
 
 	if (!frames || b->n_defined == sizeof(b->defined) / sizeof(b->defined[0])) {
 		b->failed = true;

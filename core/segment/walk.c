@@ -299,7 +299,7 @@ uint32_t d9__walk_whole(struct d9__walker *w, const uint8_t *bytes, size_t len, 
 /* Types are known by what the process registered, which stays where it is; those of a chunk go with it. */
 static bool know_type(struct d9__walker *w, uint16_t id)
 {
-	const struct d9__type_frames *frames = w->fields[id] ? NULL : d9__type_frames(id);
+	const struct d9__type_frames *frames = w->fields[id] ? NULL : d9__event_type_frames(id);
 	struct range r;
 
 	if (!frames)

@@ -277,7 +277,7 @@ static int set_up(struct d9__bucket_source *source, const struct d9__bucket_opti
 	return err ? err : look_first(source, why, why_size);
 }
 
-int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, int folder, const char *folder_path,
+int d9__bucket_source(const struct d9__bucket_options *options, const char *prefix, int folder, const char *folder_path,
 		      struct d9__segment_source *out, const char **name, char *why, size_t why_size)
 {
 	struct d9__bucket_source *source = calloc(1, sizeof(*source));

@@ -10,6 +10,6 @@
  * with |*out|, and |why| tells what is wrong with the store if that may pass, else ""; or -errno
  * with one line in |why|.
  */
-int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, int folder,
+int d9__bucket_source(const struct d9__bucket_options *options, const char *prefix, int folder,
 		      const char *folder_path, struct d9__segment_source *out, const char **name,
 		      char *why, size_t why_size);

@@ -170,7 +170,7 @@ static int serve_one(struct local *local)
 	return local->one ? 0 : -ENOMEM;
 }
 
-int d9__source_local(const char *path, struct d9__segment_source *out, const char **name)
+int d9__local_source(const char *path, struct d9__segment_source *out, const char **name)
 {
 	struct local *local = calloc(1, sizeof(*local));
 	struct stat st;

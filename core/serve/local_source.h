@@ -9,4 +9,4 @@
  * link; or those of a dump's manifest.  |*name| is the place's name, owned by the source.  Returns
  * 0, -ENOMEM, or an error of realpath(3).
  */
-int d9__source_local(const char *path, struct d9__segment_source *out, const char **name);
+int d9__local_source(const char *path, struct d9__segment_source *out, const char **name);

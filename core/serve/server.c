@@ -810,7 +810,7 @@ int d9__server_new(const struct d9__server_options *options, struct d9__server *
 	server->name = options->name;
 	err = d9__assets_load(&server->assets, options->assets);
 	if (!err && !options->source.list)
-		err = d9__source_local(options->trace, &server->source, &server->name);
+		err = d9__local_source(options->trace, &server->source, &server->name);
 	if (!err)
 		err = d9__listing_refresh(&server->listing, &server->source);
 	if (!err && !server->listing.n && !options->live && !options->source.list)

@@ -18,7 +18,7 @@ static bool begins_with(const char *name, size_t len, const char *prefix)
 	return len >= strlen(prefix) && !memcmp(name, prefix, strlen(prefix));
 }
 
-bool d9__rows_is_mere_place(const char *name, size_t len)
+bool d9__symbol_rows_is_mere_place(const char *name, size_t len)
 {
 	const char *plus = len ? memrchr(name, '+', len) : NULL;
 	size_t digits = plus ? len - (size_t)(plus - name) : 0;
@@ -68,7 +68,7 @@ static struct d9__symbol read_symbol(struct d9__answers *answers, const struct d
 	return symbol;
 }
 
-int d9__rows_learn(struct d9__symbol_rows *rows, struct d9__answers *answers, const struct d9_event *event)
+int d9__symbol_rows_learn(struct d9__symbol_rows *rows, struct d9__answers *answers, const struct d9_event *event)
 {
 	uint64_t address = d9_event_known_u64(event, D9_SYMBOL_ADDR, 0);
 	uint64_t depth = d9_event_known_u64(event, D9_SYMBOL_INLINE_DEPTH, 0);
@@ -77,7 +77,7 @@ int d9__rows_learn(struct d9__symbol_rows *rows, struct d9__answers *answers, co
 	size_t newest;
 
 	/* Rows at address 0 are no symbols: analyze/spawn_texts.h. */
-	if (!address || !name.len || depth >= D9__SYMBOL_DEPTH_MAX || d9__rows_is_mere_place(name.data, name.len) ||
+	if (!address || !name.len || depth >= D9__SYMBOL_DEPTH_MAX || d9__symbol_rows_is_mere_place(name.data, name.len) ||
 	    has_depth(rows, address, depth) || rows->n == UINT32_MAX - 1 ||
 	    !d9__budget_take(D9__KEPT_SYMBOLS, TABLE_BYTES + 2 * sizeof(*row)))
 		return 0;
@@ -93,7 +93,7 @@ int d9__rows_learn(struct d9__symbol_rows *rows, struct d9__answers *answers, co
 	return d9__table_add(&rows->by_address, address, (void *)(uintptr_t)rows->n);
 }
 
-size_t d9__rows_find(const struct d9__symbol_rows *rows, uint64_t address, struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX],
+size_t d9__symbol_rows_find(const struct d9__symbol_rows *rows, uint64_t address, struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX],
 		     bool *placed)
 {
 	const struct d9__row *by_depth[D9__SYMBOL_DEPTH_MAX] = { NULL };
@@ -112,7 +112,7 @@ size_t d9__rows_find(const struct d9__symbol_rows *rows, uint64_t address, struc
 	return n;
 }
 
-void d9__rows_release(struct d9__symbol_rows *rows)
+void d9__symbol_rows_release(struct d9__symbol_rows *rows)
 {
 	free(rows->items);
 	d9__table_release(&rows->by_address);

@@ -30,13 +30,13 @@ struct d9__symbol_rows {
  * Take the row |event|, with its texts into |answers|.  Of two for one address and depth the first counts; one that
  * says only where an address lies ("memcached+0x1a2b0", "[kernel] 0x...") never does.  0 or -ENOMEM.
  */
-int d9__rows_learn(struct d9__symbol_rows *rows, struct d9__answers *answers, const struct d9_event *event);
+int d9__symbol_rows_learn(struct d9__symbol_rows *rows, struct d9__answers *answers, const struct d9_event *event);
 
 /* The frames at |address|, the innermost first; how many.  |*placed|: one of them has a position in a source file. */
-size_t d9__rows_find(const struct d9__symbol_rows *rows, uint64_t address, struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX],
+size_t d9__symbol_rows_find(const struct d9__symbol_rows *rows, uint64_t address, struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX],
 		     bool *placed);
 
 /* Whether |name| says only where an address lies. */
-bool d9__rows_is_mere_place(const char *name, size_t len);
+bool d9__symbol_rows_is_mere_place(const char *name, size_t len);
 
-void d9__rows_release(struct d9__symbol_rows *rows);
+void d9__symbol_rows_release(struct d9__symbol_rows *rows);

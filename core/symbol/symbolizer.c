@@ -87,7 +87,7 @@ void d9__symbolizer_close(struct d9__symbolizer *symbolizer)
 	free(symbolizer->kept);
 	d9__module_map_release(&symbolizer->modules);
 	d9__table_release(&symbolizer->bases);
-	d9__rows_release(&symbolizer->rows);
+	d9__symbol_rows_release(&symbolizer->rows);
 	d9__jit_map_release(&symbolizer->jit);
 	d9__answers_release(&symbolizer->answers);
 	d9__binaries_free(symbolizer->binaries);
@@ -120,7 +120,7 @@ int d9__symbolizer_learn(struct d9__symbolizer *symbolizer, const struct d9_even
 	if (symbolizer && event->kind == D9_EVENT_MODULE)
 		return learn_module(symbolizer, event);
 	if (symbolizer && event->kind == D9_EVENT_SYMBOL)
-		return d9__rows_learn(&symbolizer->rows, &symbolizer->answers, event);
+		return d9__symbol_rows_learn(&symbolizer->rows, &symbolizer->answers, event);
 	return 0;
 }
 
@@ -278,7 +278,7 @@ static void tell_place(struct d9__symbolizer *symbolizer, const char *module, ui
 static bool find_in_rows(struct d9__symbolizer *symbolizer, uint64_t address, struct d9__frames *out)
 {
 	bool placed;
-	size_t n = address ? d9__rows_find(&symbolizer->rows, address, symbolizer->frames, &placed) : 0;
+	size_t n = address ? d9__symbol_rows_find(&symbolizer->rows, address, symbolizer->frames, &placed) : 0;
 
 	*out = (struct d9__frames){ symbolizer->frames, n, n != 0 };
 	return n != 0;
@@ -292,7 +292,7 @@ void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address,
 	const char *module = NULL;
 	uint64_t offset = 0;
 	bool placed;
-	size_t n = d9__rows_find(&symbolizer->rows, address, rows, &placed);
+	size_t n = d9__symbol_rows_find(&symbolizer->rows, address, rows, &placed);
 
 	stay = d9__module_map_find(&symbolizer->modules, address, ns);
 	if (stay) {

@@ -19,7 +19,7 @@
 static int find_directory(const struct d9__recorder_seen *recorder, char **path)
 {
 	const struct d9__ring_header *header = &recorder->view.header;
-	struct d9__child_user user = d9__child_user_of(&recorder->view);
+	struct d9__child_user user = d9__recover_child_user_of(&recorder->view);
 	int err = geteuid() || !user.uid ? 0 : d9__rights_give_up(&user);
 	struct stat st;
 

@@ -113,14 +113,14 @@ static void name_all(void *arg, void *answer)
 /* False: there are no names. */
 static bool ask_for_names(const struct d9__recorder_seen *recorder, struct d9__open_calls_now *named, size_t size)
 {
-	struct d9__child_user user = d9__child_user_of(&recorder->view);
+	struct d9__child_user user = d9__recover_child_user_of(&recorder->view);
 	void *arg = (void *)(uintptr_t)recorder;
 
 	if (user.uid == geteuid() && (user.uid || recorder->owner != D9__OWNER_DEAD)) {
 		name_all(arg, named);
 		return true;
 	}
-	return !geteuid() && d9__child_ask(&user, recorder->view.fd, name_all, arg, named, size);
+	return !geteuid() && d9__recover_child_ask(&user, recorder->view.fd, name_all, arg, named, size);
 }
 
 unsigned d9__open_calls_now_named(const struct d9__recorder_seen *recorder, struct d9__open_calls_now out[D9__RING_OPEN_MAX])

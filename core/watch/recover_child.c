@@ -83,7 +83,7 @@ static unsigned first_id(pid_t pid, const char *key)
 	return found;
 }
 
-struct d9__child_user d9__child_user_of(const struct d9__ring_view *view)
+struct d9__child_user d9__recover_child_user_of(const struct d9__ring_view *view)
 {
 	struct stat st;
 
@@ -274,7 +274,7 @@ static void read_for_us(int socket, struct d9__dead_ring *ring, struct d9__recov
 	_exit(0);
 }
 
-bool d9__child_rescue(const struct d9__child_user *user, const struct d9__child_user *owner,
+bool d9__recover_child_rescue(const struct d9__child_user *user, const struct d9__child_user *owner,
 		      const struct d9__namespace *ns, struct d9__dead_ring *ring, struct d9__recovered *out)
 {
 	int pair[2], err;
@@ -301,7 +301,7 @@ bool d9__child_rescue(const struct d9__child_user *user, const struct d9__child_
 	return out->err || (ring && out->events + out->lost + out->bad) || out->sealed;
 }
 
-bool d9__child_is_empty(const struct d9__child_user *user, struct d9__dead_ring *ring)
+bool d9__recover_child_is_empty(const struct d9__child_user *user, struct d9__dead_ring *ring)
 {
 	int pair[2];
 	pid_t pid = start(user, ring->fd, pair);
@@ -319,7 +319,7 @@ static int now_ms(void)
 	return (int)(d9__mono_ns() / D9__MS_NS % 1000000000);
 }
 
-bool d9__child_ask(const struct d9__child_user *user, int fd, void (*fill)(void *arg, void *answer), void *arg,
+bool d9__recover_child_ask(const struct d9__child_user *user, int fd, void (*fill)(void *arg, void *answer), void *arg,
 		   void *answer, size_t len)
 {
 	static int left_ms = ANSWERS_MS;

@@ -26,21 +26,21 @@ struct d9__child_user {
  * d9__rescue_into() by a child.  Called with all rights of root; files are opened with those of |owner|, whose
  * directory |ns| is.  |ring| may be NULL.
  */
-bool d9__child_rescue(const struct d9__child_user *user, const struct d9__child_user *owner,
+bool d9__recover_child_rescue(const struct d9__child_user *user, const struct d9__child_user *owner,
 		      const struct d9__namespace *ns, struct d9__dead_ring *ring, struct d9__recovered *out);
 
 /* d9__dead_ring_is_empty() by a child; false if it could not tell. */
-bool d9__child_is_empty(const struct d9__child_user *user, struct d9__dead_ring *ring);
+bool d9__recover_child_is_empty(const struct d9__child_user *user, struct d9__dead_ring *ring);
 
 /*
  * Return the user whose rights suffice for the files that the ring |view| names: the owner of the
  * ring's file, or the user that the process has become since it began as root.  It is root only if
  * the process is root in every respect.
  */
-struct d9__child_user d9__child_user_of(const struct d9__ring_view *view);
+struct d9__child_user d9__recover_child_user_of(const struct d9__ring_view *view);
 
 /* |fill| the |len| bytes of |answer| in a child that has of us the descriptor |fd| alone.  False: it did not, in time. */
-bool d9__child_ask(const struct d9__child_user *user, int fd, void (*fill)(void *arg, void *answer), void *arg,
+bool d9__recover_child_ask(const struct d9__child_user *user, int fd, void (*fill)(void *arg, void *answer), void *arg,
 		   void *answer, size_t len);
 
 /* Take the rights of |user|, of root none, and never have others again.  0 or -errno. */

@@ -156,7 +156,7 @@ static bool rescue_as_root(struct d9__recover_users *users, const char *name, st
 	out->uid = user ? user->uid : owner.uid;
 	if (out->err)
 		return out->err != -EBUSY;
-	found = d9__child_rescue(user ? user : &owner, &owner, &ns, ring, out);
+	found = d9__recover_child_rescue(user ? user : &owner, &owner, &ns, ring, out);
 	d9__namespace_close(&ns);
 	return found;
 }
@@ -185,7 +185,7 @@ static bool is_empty(void *arg, struct d9__dead_ring *ring)
 	bool empty;
 
 	d9__rights_give_back();
-	empty = d9__child_is_empty(current(users), ring);
+	empty = d9__recover_child_is_empty(current(users), ring);
 	walk_on(users);
 	return empty;
 }

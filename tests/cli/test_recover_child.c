@@ -95,7 +95,7 @@ static void recover(const struct d9__child_user *user, struct d9__recovered *out
 	d9__rights_give_back();
 	CU_ASSERT_EQUAL_FATAL(d9__namespace_adopt(&ns, parent, dir, "abcd-1"), 0);
 	d9__rescue_describe(scratch_dir, "abcd-1", &ring, out);
-	d9__child_rescue(user, &root, &ns, &ring, out);
+	d9__recover_child_rescue(user, &root, &ns, &ring, out);
 	d9__namespace_close(&ns);
 	d9__dead_ring_unlink(&ring);
 	d9__dead_ring_close(&ring);

@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	try_cache(data, size);
 	try_jit_map(data, size);
-	(void)d9__rows_is_mere_place(text, size);
+	(void)d9__symbol_rows_is_mere_place(text, size);
 	(void)d9__debug_build_id_is_fit(text);
 	free(text);
 	return 0;

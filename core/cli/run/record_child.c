@@ -103,7 +103,7 @@ static int wait_for_child(const sigset_t *ours, int *wait_status)
 	return 0;
 }
 
-int d9__child_run(char **argv, char **envp, int *wait_status)
+int d9__record_child_run(char **argv, char **envp, int *wait_status)
 {
 	struct sigaction default_action = { .sa_handler = SIG_DFL };
 	int fds[2], err, exec_err;
@@ -130,7 +130,7 @@ int d9__child_run(char **argv, char **envp, int *wait_status)
 	return err;
 }
 
-void d9__child_give_signals_back(void)
+void d9__record_child_give_signals_back(void)
 {
 	for (size_t i = 0; i < N_IGNORED; i++)
 		sigaction(ignored[i], &inherited.ignored[i], NULL);
@@ -139,7 +139,7 @@ void d9__child_give_signals_back(void)
 	sigprocmask(SIG_SETMASK, &inherited.mask, NULL);
 }
 
-bool d9__child_is_to_end(void)
+bool d9__record_child_is_to_end(void)
 {
 	sigset_t pending;
 
@@ -147,7 +147,7 @@ bool d9__child_is_to_end(void)
 					 sigismember(&pending, SIGQUIT));
 }
 
-_Noreturn void d9__child_exit_like(int wait_status, int own_status)
+_Noreturn void d9__record_child_exit_like(int wait_status, int own_status)
 {
 	sigset_t set;
 	int sig;

@@ -12,19 +12,19 @@
  *
  * Returns 0 with the status of waitpid(2) in |*wait_status|, or -errno if it could not be started.
  */
-int d9__child_run(char **argv, char **envp, int *wait_status);
+int d9__record_child_run(char **argv, char **envp, int *wait_status);
 
-/* Behind d9__child_run(), which took them for CMD's sake: signals reach this process as before, and end it. */
-void d9__child_give_signals_back(void);
+/* Behind d9__record_child_run(), which took them for CMD's sake: signals reach this process as before, and end it. */
+void d9__record_child_give_signals_back(void);
 
 /*
- * True if a signal told this process to end.  Call it behind d9__child_run(), which leaves these
+ * True if a signal told this process to end.  Call it behind d9__record_child_run(), which leaves these
  * signals blocked.
  */
-bool d9__child_is_to_end(void);
+bool d9__record_child_is_to_end(void);
 
 /*
  * End as the child did: the same exit status, or by the same signal.  |own_status| is used instead
  * of 0.  Does not return.
  */
-_Noreturn void d9__child_exit_like(int wait_status, int own_status);
+_Noreturn void d9__record_child_exit_like(int wait_status, int own_status);

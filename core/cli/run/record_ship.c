@@ -132,7 +132,7 @@ static bool wait_for(pid_t *pid, uint64_t until_ns)
 	int status = 0;
 
 	while (!(ended = has_ended(*pid, &status)) && d9__mono_ns() < until_ns &&
-	       !d9__child_is_to_end())
+	       !d9__record_child_is_to_end())
 		nanosleep(&(struct timespec){ .tv_nsec = (long)STEP_NS }, NULL);
 	if (!ended) {
 		kill(-*pid, SIGKILL);
@@ -263,7 +263,7 @@ static void send_rest(struct d9__record_ship *ship, uint64_t until_ns)
 	char deadline[32];
 	const char *own[] = { "--once", "--deadline", deadline, NULL };
 
-	if (now >= until_ns || d9__child_is_to_end())
+	if (now >= until_ns || d9__record_child_is_to_end())
 		return;
 	snprintf(deadline, sizeof(deadline), "%" PRIu64 "ms", (until_ns - now) / 1000000 + 1);
 	ship->pid = start(ship, own, ship->dir);

@@ -187,7 +187,7 @@ void d9__ship_service_prepare(struct d9__ship_service *ship)
 	ship->shipper.what.stages = &ship->options.stages;
 	ship->shipper.what.any_owner = ship->keeps;
 	ship->shipper.what.explained = ship->options.explain ? &ship->explained : NULL;
-	ship->shipper.what.summarise = ship->options.raw ? NULL : d9__summary_to_stdout;
+	ship->shipper.what.summarise = ship->options.raw ? NULL : d9__segment_summary_to_stdout;
 	ship->shipper.parallel = ship->options.parallel;
 	ship->shipper.stop = &interrupted;
 	d9__ship_service_signals();

@@ -102,7 +102,7 @@ static void put_half(FILE *out, struct d9__symbolizer *symbolizer, const char *t
 
 	if (is_bare(text, len))
 		address = strtoull(text, NULL, 16);
-	else if (d9__rows_is_mere_place(text, len))
+	else if (d9__symbol_rows_is_mere_place(text, len))
 		d9__symbolizer_resolve_name(symbolizer, text, len, role, &frames);
 	else
 		is_role = true; /* "bufferevent read": that says more than its function */

@@ -108,10 +108,10 @@ static int write_table(struct d9__sink *sink, const struct seek_table *table)
 
 	d9__wire_put_u32(d9__wire_put_u32(head, SEEK_FRAME_MAGIC), (uint32_t)(len + SEEK_FOOTER_LEN));
 	d9__wire_put_u32(d9__wire_put_u32(d9__wire_put_u64(footer, table->unpacked), table->n), SEEK_TABLE_MAGIC);
-	err = d9__sink_write(sink, head, sizeof(head));
+	err = d9__export_sink_write(sink, head, sizeof(head));
 	if (!err)
-		err = d9__sink_write(sink, table->entries, len);
-	return err ? err : d9__sink_write(sink, footer, sizeof(footer));
+		err = d9__export_sink_write(sink, table->entries, len);
+	return err ? err : d9__export_sink_write(sink, footer, sizeof(footer));
 }
 
 /* ---- the tail ---- */
@@ -187,7 +187,7 @@ static int copy_stored(struct output *output, uint64_t end)
 
 		n = d9__input_read_at(&output->input, at, buf, wanted);
 		if (n > 0)
-			err = d9__sink_write(output->sink, buf, (size_t)n);
+			err = d9__export_sink_write(output->sink, buf, (size_t)n);
 		at += n > 0 ? (uint64_t)n : 0;
 	}
 	if (!err && n < 0)
@@ -206,7 +206,7 @@ static int copy_unpacked(struct output *output, uint64_t end)
 	while (!err && at < end && (n = d9__container_read(&output->container, buf, sizeof(buf))) > 0) {
 		size_t take = end - at < (uint64_t)n ? (size_t)(end - at) : (size_t)n;
 
-		err = d9__sink_write(output->sink, buf, take);
+		err = d9__export_sink_write(output->sink, buf, take);
 		at += take;
 	}
 	return err ? err : n < 0 ? (int)n : output->container.err;
@@ -223,7 +223,7 @@ static int write_frame(struct output *output, const void *bytes, size_t len, siz
 	if (!packed)
 		return -ENOMEM;
 	*packed_len = ZSTD_compress(packed, max, bytes, len, ZSTD_LEVEL);
-	err = ZSTD_isError(*packed_len) ? -EIO : d9__sink_write(output->sink, packed, *packed_len);
+	err = ZSTD_isError(*packed_len) ? -EIO : d9__export_sink_write(output->sink, packed, *packed_len);
 	free(packed);
 	return err;
 }
@@ -260,7 +260,7 @@ static int write_piece(struct output *output, const struct d9__spawn_rewrite *re
 	int err;
 
 	if (output->container.kind != D9__CONTAINER_ZSTD)
-		return d9__sink_write(output->sink, rewrite->bytes, rewrite->len);
+		return d9__export_sink_write(output->sink, rewrite->bytes, rewrite->len);
 	if (!rewrite->len && !entry)
 		return 0;
 	err = write_frame(output, rewrite->bytes, rewrite->len, &packed_len);
@@ -333,7 +333,7 @@ static int write_all(struct output *output, const char *path, const struct d9__s
 		err = copy_stored(output, tail->found ? tail->stored : output->input.size_bytes);
 	if (err)
 		return err;
-	return is_zstd ? write_rows(output, rows) : d9__sink_write(output->sink, rows->bytes, rows->len);
+	return is_zstd ? write_rows(output, rows) : d9__export_sink_write(output->sink, rows->bytes, rows->len);
 }
 
 static int open_output(struct output *output, const char *path, const char *target)
@@ -344,7 +344,7 @@ static int open_output(struct output *output, const char *path, const char *targ
 		err = d9__container_open(&output->container, &output->input);
 	if (!err && output->container.kind == D9__CONTAINER_ZSTD)
 		err = read_table(&output->input, &output->table);
-	return err ? err : d9__sink_open(target, output->container.kind == D9__CONTAINER_GZIP, &output->sink);
+	return err ? err : d9__export_sink_open(target, output->container.kind == D9__CONTAINER_GZIP, &output->sink);
 }
 
 int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const struct d9__spawn_names *names,
@@ -356,10 +356,10 @@ int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail,
 	if (!err)
 		err = write_all(&output, path, tail, rows);
 	if (!err) {
-		err = d9__sink_commit(output.sink);
+		err = d9__export_sink_commit(output.sink);
 		output.sink = NULL;
 	}
-	d9__sink_abandon(output.sink);
+	d9__export_sink_abandon(output.sink);
 	d9__container_release(&output.container);
 	d9__input_release(&output.input);
 	free(output.table.entries);

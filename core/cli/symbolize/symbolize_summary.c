@@ -21,7 +21,7 @@ static void add(struct d9__symbolize_counts *counts, const struct d9__frames *fr
 	const char *function = frames->items[frames->n - 1].function;
 
 	counts->all++;
-	counts->named += frames->known && function && !d9__rows_is_mere_place(function, strlen(function));
+	counts->named += frames->known && function && !d9__symbol_rows_is_mere_place(function, strlen(function));
 	counts->placed += frames->known && frames->items[0].path && frames->items[0].line;
 }
 

@@ -21,7 +21,7 @@ static struct d9__parts parts_of(const struct story *s, const char *place)
 	struct d9__parts parts = { .total_ns = 0 };
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(callback);
-	parts = d9__parts_of(&callback->time, callback->durations.sum, 0,
+	parts = d9__time_parts_of(&callback->time, callback->durations.sum, 0,
 			     s->analysis.samples.period_ns);
 	CU_ASSERT_EQUAL(parts.total_ns, callback->durations.sum);
 	/* What was added up is no more than passed: nothing had to be cut for the sum. */
@@ -46,7 +46,7 @@ static struct d9__parts parts_of_call(const struct story *s, size_t i)
 {
 	const struct d9__stall *stall = s->analysis.stalls.items[i].stall;
 
-	return d9__parts_of(&stall->time, stall->total_ns, 0, s->analysis.samples.period_ns);
+	return d9__time_parts_of(&stall->time, stall->total_ns, 0, s->analysis.samples.period_ns);
 }
 
 /* What is told of the longest call. */
@@ -55,7 +55,7 @@ static const char *text_of(const struct story *s)
 	static char text[256];
 	struct d9__parts parts = parts_of_call(s, 0);
 
-	return d9__parts_text(&parts, &s->analysis.stalls.items[0].stall->time, text, sizeof(text));
+	return d9__time_parts_text(&parts, &s->analysis.stalls.items[0].stall->time, text, sizeof(text));
 }
 
 /* A call of 10 ms with a reading at its end. */
@@ -439,7 +439,7 @@ static void test_span_waits_between_polls_and_has_the_parts_of_them(void)
 	CU_ASSERT_EQUAL_FATAL(s.analysis.spans.n, 1);
 	type = s.analysis.spans.items[0];
 	CU_ASSERT_EQUAL(type->active_ns, 11000000);
-	parts = d9__parts_of(&type->time, type->active_ns + type->idle_ns,
+	parts = d9__time_parts_of(&type->time, type->active_ns + type->idle_ns,
 			     type->active_ns + type->idle_ns - type->active_in_polls_ns, 0);
 	CU_ASSERT_EQUAL(parts.waiting_ns, 11000000 - type->active_in_polls_ns);
 	CU_ASSERT_EQUAL(parts.on_cpu_ns + parts.ready_ns + parts.blocked_ns + parts.waiting_ns +
@@ -466,7 +466,7 @@ static void test_loop_has_parts_of_its_waits_too(void)
 	story_park(&s, 0, 25000, 6500);
 	story_analyse(&s);
 	worker = s.analysis.timeline.items[0];
-	parts = d9__parts_of(&worker->time, worker->active_ns + worker->parked_ns,
+	parts = d9__time_parts_of(&worker->time, worker->active_ns + worker->parked_ns,
 			     worker->waiting_ns, 0);
 	CU_ASSERT_EQUAL(parts.total_ns, 24000000);
 	CU_ASSERT_EQUAL(parts.waiting_ns, 8000000 + 3500000);

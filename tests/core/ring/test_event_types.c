@@ -28,7 +28,7 @@ static void test_builtin_types_decode_each_alone(void)
 {
 	d9__event_types_init();
 	for (uint32_t id = 1; id < D9__EVENT_BUILTIN_END; id++) {
-		const struct d9__type_frames *frames = d9__type_frames(id);
+		const struct d9__type_frames *frames = d9__event_type_frames(id);
 		uint8_t batch[1024];
 		uint8_t *end = d9__wire_put_header(batch);
 		struct walk_totals totals;
@@ -40,8 +40,8 @@ static void test_builtin_types_decode_each_alone(void)
 		CU_ASSERT_EQUAL(totals.schemas, 1);
 		CU_ASSERT(d9__schema_valid(d9__builtin_schema(id)));
 	}
-	CU_ASSERT_PTR_NULL(d9__type_frames(0));
-	CU_ASSERT_PTR_NULL(d9__type_frames(D9__TYPES_MAX));
+	CU_ASSERT_PTR_NULL(d9__event_type_frames(0));
+	CU_ASSERT_PTR_NULL(d9__event_type_frames(D9__TYPES_MAX));
 }
 
 static void test_type_registered_twice_has_one_id(void)

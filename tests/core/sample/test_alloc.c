@@ -124,16 +124,16 @@ static void test_what_is_added_is_found_once_and_leaves_no_bit(void)
 	enum { N = 20000 };
 	struct d9__alloc_block out;
 
-	CU_ASSERT_EQUAL(d9__live_init(), 0);
+	CU_ASSERT_EQUAL(d9__alloc_live_init(), 0);
 	for (uint64_t i = 0; i < N; i++)
-		CU_ASSERT_EQUAL(d9__live_add(&(struct d9__alloc_block){ address(i), i, i + 5 }, true), D9__LIVE_ADDED);
+		CU_ASSERT_EQUAL(d9__alloc_live_add(&(struct d9__alloc_block){ address(i), i, i + 5 }, true), D9__LIVE_ADDED);
 	for (uint64_t i = 0; i < N; i++) {
 		CU_ASSERT_TRUE(d9__alloc_maybe_live((void *)address(i)));
-		CU_ASSERT_TRUE(d9__live_take(address(i), &out, true));
+		CU_ASSERT_TRUE(d9__alloc_live_take(address(i), &out, true));
 		CU_ASSERT_EQUAL(out.address, address(i));
 		CU_ASSERT_EQUAL(out.size, i);
 		CU_ASSERT_EQUAL(out.alloc_ns, i + 5);
-		CU_ASSERT_FALSE(d9__live_take(address(i), &out, true));
+		CU_ASSERT_FALSE(d9__alloc_live_take(address(i), &out, true));
 	}
 	CU_ASSERT_TRUE(no_bits());
 }
@@ -142,9 +142,9 @@ static void test_an_address_that_comes_again_replaces_its_block(void)
 {
 	struct d9__alloc_block out;
 
-	d9__live_add(&(struct d9__alloc_block){ 4096, 1, 10 }, true);
-	CU_ASSERT_EQUAL(d9__live_add(&(struct d9__alloc_block){ 4096, 2, 20 }, true), D9__LIVE_ADDED);
-	CU_ASSERT_TRUE(d9__live_take(4096, &out, true));
+	d9__alloc_live_add(&(struct d9__alloc_block){ 4096, 1, 10 }, true);
+	CU_ASSERT_EQUAL(d9__alloc_live_add(&(struct d9__alloc_block){ 4096, 2, 20 }, true), D9__LIVE_ADDED);
+	CU_ASSERT_TRUE(d9__alloc_live_take(4096, &out, true));
 	CU_ASSERT_EQUAL(out.alloc_ns, 20);
 	CU_ASSERT_TRUE(no_bits());
 }
@@ -156,9 +156,9 @@ static void test_a_full_set_gives_up_the_oldest_and_says_so(void)
 	uint64_t evicted = 0, found = 0, oldest = N;
 
 	for (uint64_t i = 0; i < N; i++)
-		evicted += d9__live_add(&(struct d9__alloc_block){ address(i), i, i }, true) == D9__LIVE_EVICTED;
+		evicted += d9__alloc_live_add(&(struct d9__alloc_block){ address(i), i, i }, true) == D9__LIVE_EVICTED;
 	for (uint64_t i = 0; i < N; i++) {
-		if (!d9__live_take(address(i), &out, true))
+		if (!d9__alloc_live_take(address(i), &out, true))
 			continue;
 		found++;
 		oldest = i < oldest ? i : oldest;
@@ -175,10 +175,10 @@ static void test_a_child_knows_nothing_of_its_parents_blocks(void)
 	struct d9__alloc_block out;
 
 	for (uint64_t i = 0; i < 1000; i++)
-		d9__live_add(&(struct d9__alloc_block){ address(i), i, i }, true);
-	d9__live_forget_in_child();
+		d9__alloc_live_add(&(struct d9__alloc_block){ address(i), i, i }, true);
+	d9__alloc_live_forget_in_child();
 	CU_ASSERT_TRUE(no_bits());
-	CU_ASSERT_FALSE(d9__live_take(address(3), &out, true));
+	CU_ASSERT_FALSE(d9__alloc_live_take(address(3), &out, true));
 }
 
 /* ---- samples ---- */

@@ -80,12 +80,12 @@ bool d9__modules_may_walk(void)
 	return may_walk;
 }
 
-bool d9__frames_changed(const struct d9__frames_list *list)
+bool d9__module_frames_changed(const struct d9__frames_list *list)
 {
 	return list->adds != changes;
 }
 
-int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, void *arg)
+int d9__module_frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, void *arg)
 {
 	n_walks++;
 	list->adds = changes;
@@ -116,13 +116,13 @@ int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, v
 	return out_of_memory ? -ENOMEM : 0;
 }
 
-void d9__frames_drop_copy(struct d9__module_frames *module)
+void d9__module_frames_drop_copy(struct d9__module_frames *module)
 {
 	free(module->copy);
 	module->copy = NULL;
 }
 
-void d9__frames_list_release(struct d9__frames_list *list)
+void d9__module_frames_list_release(struct d9__frames_list *list)
 {
 	free(list->module);
 	free(list->code);
