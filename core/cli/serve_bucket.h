@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "ship/store.h"
+#include "ship/bucket.h"
 
 struct d9__segment_source;
 

@@ -7,7 +7,7 @@
 #include "serve/fetched.h"
 #include "serve/source.h"
 #include "serve/stored_key.h"
-#include "ship/store.h"
+#include "ship/bucket.h"
 
 #define D9__BUCKET_PREFIX 300 /* bytes of the part that is looked at, with its slash and end */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "ship/bucket.h"
 #include "ship/class_name.h"
-#include "ship/store.h"
 
 const char *d9__bucket_class_name(enum d9__bucket_class class)
 {

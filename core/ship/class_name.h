@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "ship/store.h"
+#include "ship/bucket.h"
 
 /* For the caller's texts: "done", "there", "retry", "unusable", "refused", "absent". */
 const char *d9__bucket_class_name(enum d9__bucket_class class);

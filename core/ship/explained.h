@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "ship/store.h"
+#include "ship/bucket.h"
 
 struct json_object;
 

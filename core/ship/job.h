@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ship/bucket.h"
 #include "ship/session.h"
-#include "ship/store.h"
 #include "ship/sum.h"
 #include "ship/transfer.h"
 

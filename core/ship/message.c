@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ship/store.h"
+#include "ship/bucket.h"
 
 #define DEPTH_MAX 8
 

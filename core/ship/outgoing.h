@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ship/bucket.h"
 #include "ship/explained.h"
 #include "ship/object_key.h"
 #include "ship/segment_facts.h"
-#include "ship/store.h"
 #include "ship/tables.h"
 #include "ship/tree.h"
 #include "stage/stages.h"

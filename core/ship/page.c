@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "ship/bucket.h"
 #include "ship/markup.h"
-#include "ship/store.h"
 
 #define ESCAPED_MAX (3 * D9__BUCKET_KEY_MAX + 1)
 #define MORE_MAX    4096

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "ship/breaker.h"
+#include "ship/bucket.h"
 #include "ship/outgoing.h"
-#include "ship/store.h"
 #include "ship/tree.h"
 
 #define D9__SHIPPER_PARALLEL_MAX 16

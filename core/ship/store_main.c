@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dial9-store: the child of `dial9 ship` and `dial9 serve` that talks to an object store.  Its stdin is
- * the socket of ship/store.h; it has no options, writes nothing to its outputs, and ends with its parent.
+ * the socket of ship/bucket.h; it has no options, writes nothing to its outputs, and ends with its parent.
  */
 #include "config.h"
 
@@ -15,10 +15,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ship/bucket.h"
 #include "ship/job.h"
 #include "ship/message.h"
 #include "ship/session.h"
-#include "ship/store.h"
 
 #define SOCKET       STDIN_FILENO
 #define IDLE_MS      60000

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "ship/store.h"
+#include "ship/bucket.h"
 
 /* Steps that are taken once without the caller; bits, for |tried|. */
 enum d9__next {

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
+#include "ship/bucket.h"
 #include "ship/credentials_json.h"
 #include "ship/markup.h"
 #include "ship/page.h"
-#include "ship/store.h"
 
 static void check_key(struct json_object *key)
 {

@@ -21,9 +21,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ship/bucket.h"
 #include "ship/class_name.h"
 #include "ship/message.h"
-#include "ship/store.h"
 
 #define WORDS 7
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ship/bucket.h"
 #include "ship/outgoing.h"
-#include "ship/store.h"
 #include "stage/stages.h"
 
 /* Texts are borrowed from the command line, the environment and |file|. */

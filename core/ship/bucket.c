@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ship/store.h"
+#include "ship/bucket.h"
 
 #include <errno.h>
 #include <fcntl.h>
