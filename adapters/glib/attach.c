@@ -45,10 +45,10 @@ static unsigned version_of(void)
 
 static int patch_and_test_locked(void)
 {
-	int err = d9__glib_check_layout();
+	int err = d9__glib_calibrate_check_layout();
 
 	/* Once hooks are in place other threads' calls may reach those tables first. */
-	d9__glib_find_exported();
+	d9__glib_table_find_exported();
 	reason = "its sources are not laid out as declared";
 	if (!err) {
 		reason = "its dispatches do not reach the hooks";
@@ -56,7 +56,7 @@ static int patch_and_test_locked(void)
 	}
 	if (err)
 		return err;
-	err = d9__glib_self_test();
+	err = d9__glib_calibrate_self_test();
 	if (err)
 		d9__got_restore(&d9__glib_table);
 	return err;
@@ -105,7 +105,7 @@ static int initialise(void)
 	}
 	pthread_mutex_unlock(&lock);
 	if (found_out) {
-		d9__glib_set_version();
+		d9__glib_capability_set_version();
 		d9__capability_refuse(&d9__glib_capabilities, err, reason,
 				      atomic_load_explicit(&d9__glib_all, memory_order_relaxed));
 	}
@@ -127,11 +127,11 @@ int d9_g_main_context_attach_named(GMainContext *context, const char *name)
 
 		if (!context)
 			context = main_context;
-		d9__glib_note_default(main_context);
-		err = d9__glib_register(context, name, -1, &record);
+		d9__glib_context_note_default(main_context);
+		err = d9__glib_context_register(context, name, -1, &record);
 	}
 	if (!err) {
-		d9__glib_adopt_poll(record, context);
+		d9__glib_wait_adopt_poll(record, context);
 		d9__glib_scan(record, context);
 		d9__glib_logs_look();
 		d9__capabilities_publish(&d9__glib_capabilities);

@@ -102,7 +102,7 @@ static int find_pending(struct scratch *scratch)
 	return offset;
 }
 
-int d9__glib_check_layout(void)
+int d9__glib_calibrate_check_layout(void)
 {
 	struct scratch scratch;
 	bool fits = true;
@@ -135,30 +135,30 @@ static bool saw_all_dispatches(const struct scratch *scratch)
 	return true;
 }
 
-int d9__glib_self_test(void)
+int d9__glib_calibrate_self_test(void)
 {
 	struct d9__glib_waits_seen *waits = &d9__glib_waits_seen;
-	bool exported = d9__glib_patch_exported(), is_pipe = false, seen;
+	bool exported = d9__glib_table_patch_exported(), is_pipe = false, seen;
 	struct scratch scratch;
 
 	if (!make(&scratch))
 		return -ENOMEM;
 	for (unsigned i = 0; i < SOURCES; i++)
 		d9__glib.g_source_attach(scratch.sources[i], scratch.context);
-	waits->fd = d9__glib_capture(scratch.context, &is_pipe);
+	waits->fd = d9__glib_context_capture(scratch.context, &is_pipe);
 	d9__glib.g_main_context_iteration(scratch.context, FALSE);
 	seen = saw_all_dispatches(&scratch);
 	/* The pending sources are not known, or the end of a round: each dispatch is by itself. */
 	if (d9__glib_seen.depth != SOURCES || (!is_pipe && !waits->polled))
 		d9__glib_pending_at = 0;
 	if (seen)
-		d9__glib_patch_get(scratch.sources[0]);
+		d9__glib_table_patch_get(scratch.sources[0]);
 	else
-		d9__glib_unpatch();
+		d9__glib_table_unpatch();
 	unmake(&scratch);
 	if (!waits->closed)
 		waits->fd = -1;
 	if (seen)
-		d9__glib_describe(is_pipe, exported);
+		d9__glib_capability_describe(is_pipe, exported);
 	return seen ? 0 : -ENOTSUP;
 }

@@ -7,10 +7,10 @@
  * Before anything is patched: compare the public layout, find where a context holds its pending
  * sources.  0, -ENOTSUP.
  */
-int d9__glib_check_layout(void);
+int d9__glib_calibrate_check_layout(void);
 
 /*
  * Behind the patches: run the scratch context once and see whether everything was seen.  What was
  * not is off and named in the trace.  -ENOTSUP: dispatches are not seen.
  */
-int d9__glib_self_test(void);
+int d9__glib_calibrate_self_test(void);

@@ -13,21 +13,21 @@
 
 struct d9__capabilities d9__glib_capabilities = D9__CAPABILITIES_INIT("glib");
 
-void d9__glib_degrade(const char *key, const char *text, const char *reason)
+void d9__glib_capability_degrade(const char *key, const char *text, const char *reason)
 {
 	d9__capability_set(&d9__glib_capabilities, key, text);
 	d9__capability_degrade(&d9__glib_capabilities, reason);
 }
 
-void d9__glib_tell_refusals(void)
+void d9__glib_capability_tell_refusals(void)
 {
 	static const char reason[] = "the kernel refused to make pages of some modules writable";
 
 	if (atomic_load_explicit(&d9__glib_table.counts.refused, memory_order_relaxed) == 0)
 		return;
-	d9__glib_degrade("task_end", "return", reason);
-	d9__glib_degrade("spawn", "name", reason);
-	d9__glib_degrade("wake", "round", reason);
+	d9__glib_capability_degrade("task_end", "return", reason);
+	d9__glib_capability_degrade("spawn", "name", reason);
+	d9__glib_capability_degrade("wake", "round", reason);
 }
 
 static void say(const char *key, bool works, const char *yes, const char *no, const char *reason)
@@ -35,10 +35,10 @@ static void say(const char *key, bool works, const char *yes, const char *no, co
 	if (works)
 		d9__capability_set(&d9__glib_capabilities, key, yes);
 	else
-		d9__glib_degrade(key, no, reason);
+		d9__glib_capability_degrade(key, no, reason);
 }
 
-void d9__glib_set_version(void)
+void d9__glib_capability_set_version(void)
 {
 	static const char *const parts[] = { "glib_major_version", "glib_minor_version",
 					     "glib_micro_version" };
@@ -67,16 +67,16 @@ static void count(void)
 	d9__capability_count(caps, "slots_foreign", &d9__glib_table.counts.foreign);
 }
 
-void d9__glib_describe(bool is_pipe, bool exported)
+void d9__glib_capability_describe(bool is_pipe, bool exported)
 {
 	const struct d9__glib_waits_seen *waits = &d9__glib_waits_seen;
 	bool woken = waits->fd >= 0;
 
-	d9__glib_set_version();
+	d9__glib_capability_set_version();
 	say("poll", exported, "full", "partial", "a table of GLib's could not be patched");
 	say("park", is_pipe || waits->polled, "all", "query-check", "libglib's waits are not seen");
 	if (!woken)
-		d9__glib_degrade("wakefd", "off", "a wake-up's descriptor could not be captured");
+		d9__glib_capability_degrade("wakefd", "off", "a wake-up's descriptor could not be captured");
 	else
 		say("wakefd", !is_pipe, "eventfd", "pipe", "GLib has no eventfd");
 	say("depth", d9__glib_pending_at != 0, "exact", "lower-bound",
@@ -86,7 +86,7 @@ void d9__glib_describe(bool is_pipe, bool exported)
 	d9__capability_set(&d9__glib_capabilities, "spawn", "site");
 	d9__capability_set(&d9__glib_capabilities, "wake", woken ? "exact" : "round");
 	d9__capability_set(&d9__glib_capabilities, "lateness", "on");
-	d9__glib_tell_refusals();
+	d9__glib_capability_tell_refusals();
 	count();
 	d9__capabilities_follow(&d9__glib_capabilities);
 }

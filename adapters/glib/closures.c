@@ -23,7 +23,7 @@ static bool is_of_gobject(const void *address)
 	return !strncmp(name, "libgobject-", strlen("libgobject-"));
 }
 
-void d9__glib_note_callback_funcs(GSourceCallbackFuncs *funcs, const void *caller)
+void d9__glib_closure_note_callback_funcs(GSourceCallbackFuncs *funcs, const void *caller)
 {
 	if (!funcs || funcs == atomic_load_explicit(&closures, memory_order_relaxed) ||
 	    funcs == atomic_load_explicit(&other, memory_order_relaxed))
@@ -35,7 +35,7 @@ void d9__glib_note_callback_funcs(GSourceCallbackFuncs *funcs, const void *calle
 		atomic_store_explicit(&other, funcs, memory_order_relaxed);
 }
 
-const void *d9__glib_function_of(const GSource *source, GSourceFunc callback, gpointer data)
+const void *d9__glib_closure_function_of(const GSource *source, GSourceFunc callback, gpointer data)
 {
 	const GClosure *closure = data;
 
@@ -46,7 +46,7 @@ const void *d9__glib_function_of(const GSource *source, GSourceFunc callback, gp
 		return (const void *)closure->marshal; /* a language's lies with its bindings */
 	/* libgobject's own marshallers take closures of C, but for those that call nothing. */
 	if (!((const GCClosure *)closure)->callback) {
-		const void *dispatch = d9__glib_dispatch_of(source->source_funcs);
+		const void *dispatch = d9__glib_table_dispatch_of(source->source_funcs);
 
 		d9__callback_role_set(dispatch, "child source");
 		return dispatch;

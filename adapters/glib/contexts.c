@@ -35,7 +35,7 @@ static pid_t own_pid;
 
 /* ---- the wake-up descriptor ---- */
 
-int d9__glib_capture(GMainContext *context, bool *is_pipe)
+int d9__glib_context_capture(GMainContext *context, bool *is_pipe)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
 	sigset_t all, before;
@@ -64,7 +64,7 @@ static void find_fd_locked(struct d9__glib_context *record, GMainContext *contex
 	bool is_pipe = false;
 
 	if (fd < 0)
-		fd = d9__glib_capture(context, &is_pipe);
+		fd = d9__glib_context_capture(context, &is_pipe);
 	atomic_store_explicit(&record->write_fd, fd, memory_order_relaxed);
 	atomic_store_explicit(&record->wake_fd, is_pipe ? -1 : fd, memory_order_relaxed);
 	record->pipe_unresolved = is_pipe && fd >= 0;
@@ -113,7 +113,7 @@ static struct d9__glib_context *resolve_pipe_locked(const struct pollfd *fds, nf
 	return record;
 }
 
-struct d9__glib_context *d9__glib_resolve_pipe(const struct pollfd *fds, nfds_t n)
+struct d9__glib_context *d9__glib_context_resolve_pipe(const struct pollfd *fds, nfds_t n)
 {
 	struct d9__glib_context *record;
 	int saved = errno;
@@ -129,7 +129,7 @@ struct d9__glib_context *d9__glib_resolve_pipe(const struct pollfd *fds, nfds_t 
 
 /* ---- ends ---- */
 
-void d9__glib_note_closed(int fd)
+void d9__glib_context_note_closed(int fd)
 {
 	struct d9__glib_context *record = d9__glib_context_of_fd(fd);
 
@@ -192,7 +192,7 @@ static uint32_t unseen_locked(void)
 
 static void look_at_tick(void)
 {
-	d9__glib_tell_refusals(); /* of modules that came since, too */
+	d9__glib_capability_tell_refusals(); /* of modules that came since, too */
 	if (pthread_mutex_trylock(&lock))
 		return;
 	reap_locked();
@@ -302,7 +302,7 @@ static int add_locked(GMainContext *context, const char *name, int fd,
 	return 0;
 }
 
-int d9__glib_register(GMainContext *context, const char *name, int fd,
+int d9__glib_context_register(GMainContext *context, const char *name, int fd,
 		      struct d9__glib_context **out)
 {
 	struct d9__glib_context *record = find(context);
@@ -324,7 +324,7 @@ int d9__glib_register(GMainContext *context, const char *name, int fd,
 	return err;
 }
 
-struct d9__glib_context *d9__glib_look_up(struct d9__glib_thread *thread,
+struct d9__glib_context *d9__glib_context_look_up(struct d9__glib_thread *thread,
 					  const GMainContext *context)
 {
 	uint32_t generation = atomic_load_explicit(&d9__glib_generation, memory_order_acquire);
@@ -332,7 +332,7 @@ struct d9__glib_context *d9__glib_look_up(struct d9__glib_thread *thread,
 
 	if (!record && context && !thread->calibrating &&
 	    atomic_load_explicit(&d9__glib_all, memory_order_relaxed)) {
-		d9__glib_register((GMainContext *)(uintptr_t)context, NULL, -1, &record);
+		d9__glib_context_register((GMainContext *)(uintptr_t)context, NULL, -1, &record);
 		generation = atomic_load_explicit(&d9__glib_generation, memory_order_acquire);
 	}
 	thread->context = context;
@@ -341,13 +341,13 @@ struct d9__glib_context *d9__glib_look_up(struct d9__glib_thread *thread,
 	return record;
 }
 
-void d9__glib_note_default(GMainContext *context)
+void d9__glib_context_note_default(GMainContext *context)
 {
 	if (!context || atomic_load_explicit(&d9__glib_default, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&d9__glib_default, context, memory_order_relaxed);
 	if (atomic_load_explicit(&d9__glib_all, memory_order_relaxed))
-		d9__glib_register(context, NULL, -1, NULL);
+		d9__glib_context_register(context, NULL, -1, NULL);
 }
 
 void d9__glib_contexts_init(void)

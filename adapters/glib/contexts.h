@@ -83,7 +83,7 @@ extern _Atomic(struct d9__glib_context *) d9__glib_by_fd[D9__GLIB_FDS_MAX];
 /* The default context, once it is known to exist. */
 extern _Atomic(GMainContext *) d9__glib_default;
 
-struct d9__glib_context *d9__glib_look_up(struct d9__glib_thread *thread,
+struct d9__glib_context *d9__glib_context_look_up(struct d9__glib_thread *thread,
 					  const GMainContext *context);
 
 /*
@@ -99,7 +99,7 @@ static inline struct d9__glib_context *d9__glib_context(struct d9__glib_thread *
 								  memory_order_acquire),
 			     1))
 		return thread->record;
-	return d9__glib_look_up(thread, context);
+	return d9__glib_context_look_up(thread, context);
 }
 
 /* The record of what wakes by |fd|, or NULL.  Async-signal-safe. */
@@ -122,7 +122,7 @@ static inline void d9__glib_become_owner(struct d9__glib_context *record,
  * Record |context|.  |fd|: its wake-up descriptor if the caller knows it, else -1.  0, -ENOSPC,
  * -ENOMEM.  No lock of GLib is held.
  */
-int d9__glib_register(GMainContext *context, const char *name, int fd,
+int d9__glib_context_register(GMainContext *context, const char *name, int fd,
 		      struct d9__glib_context **out);
 
 /* Dispatches that no stub saw, at most: a pending source may be destroyed by an earlier one. */
@@ -139,19 +139,19 @@ static inline void d9__glib_add(_Atomic(uint64_t) *counter, uint64_t n)
 }
 
 /* The default context exists from now on. */
-void d9__glib_note_default(GMainContext *context);
+void d9__glib_context_note_default(GMainContext *context);
 
 /*
  * Its wake-up descriptor, found by a wake-up that is not made; -1: none.  *|is_pipe| tells that it
  * is only the end that is written.  Blocks signals meanwhile.
  */
-int d9__glib_capture(GMainContext *context, bool *is_pipe);
+int d9__glib_context_capture(GMainContext *context, bool *is_pipe);
 
 /* libglib closes |fd| or finds its number free: the context that it woke is gone.  No lock. */
-void d9__glib_note_closed(int fd);
+void d9__glib_context_note_closed(int fd);
 
 /* The read end of a wake-up pipe is one of |fds|: find it.  NULL: it is not. */
-struct d9__glib_context *d9__glib_resolve_pipe(const struct pollfd *fds, nfds_t n);
+struct d9__glib_context *d9__glib_context_resolve_pipe(const struct pollfd *fds, nfds_t n);
 
 /* Dispatches that no stub saw, as of the latest tick.  At most that many: see depth. */
 extern _Atomic(uint32_t) d9__glib_unseen;

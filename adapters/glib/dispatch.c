@@ -86,7 +86,7 @@ static void describe_origin(struct d9__glib_context *record, struct d9__glib_kno
 			    const GSource *source, GSourceFunc callback, gpointer data, struct d9__stub *stub)
 {
 	const void *function = stub->callback;
-	const void *called = callback ? d9__glib_function_of(source, callback, data) : function;
+	const void *called = callback ? d9__glib_closure_function_of(source, callback, data) : function;
 	const void *site = NULL;
 	struct d9_waker waker;
 
@@ -103,7 +103,7 @@ static void describe_origin(struct d9__glib_context *record, struct d9__glib_kno
 	}
 	if (!known->callsite)
 		known->callsite =
-			d9__callsite_of_kind(called, site, (enum d9_task_kind)d9__glib_kind_of(stub));
+			d9__callsite_of_kind(called, site, (enum d9_task_kind)d9__glib_table_kind_of(stub));
 }
 
 static __attribute__((noinline)) const char *meet(struct d9__glib_context *record,
@@ -117,8 +117,8 @@ static __attribute__((noinline)) const char *meet(struct d9__glib_context *recor
 	describe_origin(record, known, source, callback, data, stub);
 	/* Its table does not tell what a socket is for. */
 	if (known->kind != D9_TASK_LISTENER)
-		known->kind = d9__glib_kind_of(stub);
-	known->ready = (uint16_t)d9__glib_ready_of(stub);
+		known->kind = d9__glib_table_kind_of(stub);
+	known->ready = (uint16_t)d9__glib_table_ready_of(stub);
 	if (known->ready == D9__READY_UNKNOWN && source->poll_fds)
 		known->ready = D9__READY_FD;
 	if (id > atomic_load_explicit(&record->highest, memory_order_relaxed))

@@ -45,9 +45,9 @@ static bool resolve(void)
 static void take(void)
 {
 	if (!resolve() || d9__got_install(&table))
-		d9__glib_degrade("log", "off", "GLib's logging could not be patched");
+		d9__glib_capability_degrade("log", "off", "GLib's logging could not be patched");
 	else if (!d9__glib_log_take_default())
-		d9__glib_degrade("log", "partial",
+		d9__glib_capability_degrade("log", "partial",
 				 "a default log handler older than the recording was left alone");
 	else
 		d9__capability_set(&d9__glib_capabilities, "log", "all");

@@ -19,7 +19,7 @@ static GMainContext *note_new(struct d9__glib_thread *thread, GMainContext *cont
 {
 	if (context && !thread->calibrating &&
 	    atomic_load_explicit(&d9__glib_all, memory_order_relaxed))
-		d9__glib_register(context, NULL, thread->eventfd, NULL);
+		d9__glib_context_register(context, NULL, thread->eventfd, NULL);
 	return context;
 }
 
@@ -43,7 +43,7 @@ GMainContext *d9__hook_g_main_context_default(void)
 {
 	GMainContext *context = d9__glib.g_main_context_default();
 
-	d9__glib_note_default(context);
+	d9__glib_context_note_default(context);
 	return context;
 }
 
@@ -52,7 +52,7 @@ GMainLoop *d9__hook_g_main_loop_new(GMainContext *context, gboolean running)
 	GMainLoop *loop = d9__glib.g_main_loop_new(context, running);
 
 	if (!context && loop)
-		d9__glib_note_default(d9__glib.g_main_loop_get_context(loop));
+		d9__glib_context_note_default(d9__glib.g_main_loop_get_context(loop));
 	return loop;
 }
 
@@ -107,7 +107,7 @@ static GMainContext *which(GMainContext *context)
 	if (known)
 		return known;
 	/* The real call is about to make it. */
-	d9__glib_note_default(d9__glib.g_main_context_default());
+	d9__glib_context_note_default(d9__glib.g_main_context_default());
 	return atomic_load_explicit(&d9__glib_default, memory_order_relaxed);
 }
 

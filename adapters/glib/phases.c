@@ -49,12 +49,12 @@ static struct d9_event_type type = D9_EVENT_TYPE("SourceTimeEvent", fields);
 /* The trace's number of |source|, which may never have been dispatched.  0: it cannot be told now. */
 static uint64_t tell_task(struct d9__glib_context *record, GSource *source, uint64_t key)
 {
-	struct d9__stub *stub = d9__glib_stub_of(source->source_funcs);
+	struct d9__stub *stub = d9__glib_table_stub_of(source->source_funcs);
 	struct d9_task task = { .fd = -1, .key = key };
 
 	if (!d9__task_armed(D9_LIBRARY_GLIB, key, &task) || !task.callsite) {
-		task.callsite = d9_callsite(d9__glib_dispatch_of(source->source_funcs), NULL, 0);
-		task.kind = stub ? d9__glib_kind_of(stub) : D9_TASK_CUSTOM;
+		task.callsite = d9_callsite(d9__glib_table_dispatch_of(source->source_funcs), NULL, 0);
+		task.kind = stub ? d9__glib_table_kind_of(stub) : D9_TASK_CUSTOM;
 	}
 	task.name = d9__glib.g_source_get_name(source);
 	return d9__task_told(record->loop, &task);

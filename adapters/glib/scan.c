@@ -27,7 +27,7 @@ static void look_at(GMainContext *context, guint id)
 	if (!source || d9__probe_copy(&funcs, &source->source_funcs, sizeof(funcs)) ||
 	    d9__glib.g_main_context_find_source_by_id(context, id) != source)
 		return;
-	d9__glib_patch(funcs, false);
+	d9__glib_table_patch(funcs, false);
 }
 
 static void scan_up_to(struct d9__glib_context *record, GMainContext *context, uint32_t last)
@@ -35,7 +35,7 @@ static void scan_up_to(struct d9__glib_context *record, GMainContext *context, u
 	int saved = errno;
 
 	if (last - record->scanned > SCAN_IDS_MAX) {
-		d9__glib_degrade("scan", "partial", "too many source ids to look for older ones");
+		d9__glib_capability_degrade("scan", "partial", "too many source ids to look for older ones");
 		last = record->scanned + SCAN_IDS_MAX;
 	}
 	while (record->scanned < last)

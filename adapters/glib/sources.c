@@ -117,7 +117,7 @@ static GMainContext *default_context(void)
 		making.task.fd = (fd_);                                                            \
 		id = d9__glib.function arguments;                                                  \
 		if (__builtin_expect(!default_context(), 0))                                       \
-			d9__glib_note_default(d9__glib.g_main_context_default());                  \
+			d9__glib_context_note_default(d9__glib.g_main_context_default());                  \
 		made(&making, id, (const void *)d9__glib.function, CALLER());                      \
 		return id;                                                                         \
 	} while (0)
@@ -264,7 +264,7 @@ GSource *d9__hook_g_source_new(GSourceFuncs *funcs, guint size)
 	GSource *source;
 
 	if (funcs)
-		d9__glib_patch(funcs, false);
+		d9__glib_table_patch(funcs, false);
 	source = d9__glib.g_source_new(funcs, size);
 	forget_descriptor(source);
 	return source;
@@ -273,14 +273,14 @@ GSource *d9__hook_g_source_new(GSourceFuncs *funcs, guint size)
 void d9__hook_g_source_set_funcs(GSource *source, GSourceFuncs *funcs)
 {
 	if (funcs)
-		d9__glib_patch(funcs, false);
+		d9__glib_table_patch(funcs, false);
 	d9__glib.g_source_set_funcs(source, funcs);
 }
 
 static void patch_table_of(GSource *source)
 {
 	if (source && source->source_funcs)
-		d9__glib_patch(source->source_funcs, false);
+		d9__glib_table_patch(source->source_funcs, false);
 }
 
 /* Its one descriptor, or -1. */
@@ -302,7 +302,7 @@ gpointer d9__hook_g_source_add_unix_fd(GSource *source, gint fd, GIOCondition ev
 {
 	patch_table_of(source);
 	if (source && source->source_funcs)
-		d9__glib_note_descriptors(source->source_funcs);
+		d9__glib_table_note_descriptors(source->source_funcs);
 	if (source && d9__gate_open(D9__GATE_LOOP))
 		atomic_store_explicit(place_of(source), entry_of(source, fd), memory_order_relaxed);
 	return d9__glib.g_source_add_unix_fd(source, fd, events);
@@ -355,7 +355,7 @@ static void callback_changed(GSource *source, const void *site)
 	callback = callback_of(source, &data);
 	if (!callback)
 		return;
-	function = d9__glib_function_of(source, callback, data);
+	function = d9__glib_closure_function_of(source, callback, data);
 	if (!d9__task_armed(D9_LIBRARY_GLIB, task.key, &task) || !task.callsite ||
 	    task.callsite->callback == function)
 		return;
@@ -381,7 +381,7 @@ void d9__hook_g_source_set_callback_indirect(GSource *source, gpointer data,
 					     GSourceCallbackFuncs *funcs)
 {
 	patch_table_of(source);
-	d9__glib_note_callback_funcs(funcs, CALLER());
+	d9__glib_closure_note_callback_funcs(funcs, CALLER());
 	d9__glib.g_source_set_callback_indirect(source, data, funcs);
 	callback_changed(source, CALLER());
 }
@@ -432,19 +432,19 @@ guint d9__hook_g_source_attach(GSource *source, GMainContext *context)
 	guint id;
 
 	patch_table_of(source);
-	stub = source && source->source_funcs ? d9__glib_stub_of(source->source_funcs) : NULL;
+	stub = source && source->source_funcs ? d9__glib_table_stub_of(source->source_funcs) : NULL;
 	making.record = NULL;
 	if (stub && d9__gate_open(D9__GATE_LOOP)) {
 		callback = callback_of(source, &data);
 		make(&making, context ? context : default_context(), callback, data,
-		     (enum d9_task_kind)d9__glib_kind_of(stub), CALLER());
-		making.callback = callback ? d9__glib_function_of(source, callback, data)
+		     (enum d9_task_kind)d9__glib_table_kind_of(stub), CALLER());
+		making.callback = callback ? d9__glib_closure_function_of(source, callback, data)
 					   : stub->callback;
 		note_descriptor(&making, source, callback);
 	}
 	id = d9__glib.g_source_attach(source, context);
 	if (!context && !default_context())
-		d9__glib_note_default(d9__glib.g_main_context_default());
+		d9__glib_context_note_default(d9__glib.g_main_context_default());
 	made(&making, id, (const void *)d9__glib.g_source_attach, CALLER());
 	thread->about = 0;
 	return id;

@@ -52,7 +52,7 @@ static uint32_t number_of(const void *dispatch)
 	return 0;
 }
 
-enum d9__glib_ready d9__glib_ready_of(struct d9__stub *stub)
+enum d9__glib_ready d9__glib_table_ready_of(struct d9__stub *stub)
 {
 	if (stub->kind)
 		return exported[stub->kind - 1].ready;
@@ -61,7 +61,7 @@ enum d9__glib_ready d9__glib_ready_of(struct d9__stub *stub)
 		       : D9__READY_UNKNOWN;
 }
 
-uint16_t d9__glib_kind_of(struct d9__stub *stub)
+uint16_t d9__glib_table_kind_of(struct d9__stub *stub)
 {
 	return stub->kind ? exported[stub->kind - 1].kind : D9_TASK_CUSTOM;
 }
@@ -73,19 +73,19 @@ static void *word_at(void *member)
 	return __atomic_load_n((void **)member, __ATOMIC_RELAXED);
 }
 
-struct d9__stub *d9__glib_stub_of(const GSourceFuncs *funcs)
+struct d9__stub *d9__glib_table_stub_of(const GSourceFuncs *funcs)
 {
 	return d9__stubs_find(&d9__glib_dispatches, word_at((void *)&funcs->dispatch));
 }
 
-void *d9__glib_dispatch_of(const GSourceFuncs *funcs)
+void *d9__glib_table_dispatch_of(const GSourceFuncs *funcs)
 {
 	return d9__stubs_unwrap(&d9__glib_dispatches, word_at((void *)&funcs->dispatch));
 }
 
-void d9__glib_note_descriptors(const GSourceFuncs *funcs)
+void d9__glib_table_note_descriptors(const GSourceFuncs *funcs)
 {
-	struct d9__stub *stub = d9__glib_stub_of(funcs);
+	struct d9__stub *stub = d9__glib_table_stub_of(funcs);
 
 	if (stub)
 		atomic_store_explicit(&stub->word, WORD_DESCRIPTORS, memory_order_relaxed);
@@ -147,12 +147,12 @@ static void tell_unseen(enum patched how)
 
 	atomic_fetch_add_explicit(full ? &d9__glib_stubs_full : &d9__glib_unpatchable, 1,
 				  memory_order_relaxed);
-	d9__glib_degrade("poll", "partial",
+	d9__glib_capability_degrade("poll", "partial",
 			 full ? "more distinct functions than stubs"
 			      : "a table of functions cannot be written to");
 }
 
-void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
+void d9__glib_table_patch(const GSourceFuncs *funcs, bool locked)
 {
 	void *dispatch = word_at((void *)&funcs->dispatch);
 	enum patched how;
@@ -169,7 +169,7 @@ void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
 	if (how != PATCHED)
 		return;
 	if (patch_member(&d9__glib_finalizers, (void *)&funcs->finalize, 0, locked) == NO_STUB)
-		d9__glib_degrade("task_end", "destroy", "more distinct finalizers than stubs");
+		d9__glib_capability_degrade("task_end", "destroy", "more distinct finalizers than stubs");
 	patch_unless_of_glib(&d9__glib_prepares, (void *)&funcs->prepare, locked);
 	patch_unless_of_glib(&d9__glib_checks, (void *)&funcs->check, locked);
 	atomic_fetch_add_explicit(&d9__glib_tables, 1, memory_order_relaxed);
@@ -185,7 +185,7 @@ static GSourceFuncs *own_table(unsigned i)
 	return d9__images_resolve(&d9__glib_images, exported[i].name);
 }
 
-void d9__glib_find_exported(void)
+void d9__glib_table_find_exported(void)
 {
 	for (unsigned i = 0; i < N_EXPORTED; i++) {
 		GSourceFuncs *funcs = own_table(i);
@@ -193,21 +193,21 @@ void d9__glib_find_exported(void)
 		if (!funcs)
 			funcs = table_in_scope(i);
 		if (funcs)
-			atomic_store_explicit(&exported_dispatch[i], d9__glib_dispatch_of(funcs),
+			atomic_store_explicit(&exported_dispatch[i], d9__glib_table_dispatch_of(funcs),
 					      memory_order_relaxed);
 	}
 }
 
 static bool patch_named(GSourceFuncs *funcs)
 {
-	d9__glib_patch(funcs, false);
-	if (!d9__glib_stub_of(funcs))
+	d9__glib_table_patch(funcs, false);
+	if (!d9__glib_table_stub_of(funcs))
 		return false;
 	patched[n_patched++] = funcs;
 	return true;
 }
 
-bool d9__glib_patch_exported(void)
+bool d9__glib_table_patch_exported(void)
 {
 	bool all = true;
 
@@ -222,13 +222,13 @@ bool d9__glib_patch_exported(void)
 	return all;
 }
 
-void d9__glib_unpatch(void)
+void d9__glib_table_unpatch(void)
 {
 	while (n_patched > 0) {
 		GSourceFuncs *funcs = patched[--n_patched];
 
 		d9__word_store((uintptr_t *)(void *)&funcs->dispatch,
-			       (uintptr_t)d9__glib_dispatch_of(funcs), true);
+			       (uintptr_t)d9__glib_table_dispatch_of(funcs), true);
 		d9__word_store((uintptr_t *)(void *)&funcs->finalize,
 			       (uintptr_t)d9__stubs_unwrap(&d9__glib_finalizers,
 							   word_at((void *)&funcs->finalize)),
@@ -251,7 +251,7 @@ static inline void get_really(gpointer data, GSource *source, GSourceFunc *callb
 static __attribute__((noinline)) void patch_and_get(gpointer data, GSource *source,
 						    GSourceFunc *callback, gpointer *arg)
 {
-	d9__glib_patch(source->source_funcs, true);
+	d9__glib_table_patch(source->source_funcs, true);
 	get_really(data, source, callback, arg);
 }
 
@@ -266,7 +266,7 @@ static void hook_get(gpointer data, GSource *source, GSourceFunc *callback, gpoi
 		patch_and_get(data, source, callback, arg);
 }
 
-void d9__glib_patch_get(GSource *source)
+void d9__glib_table_patch_get(GSource *source)
 {
 	GSourceCallbackFuncs *funcs = source->callback_funcs;
 

@@ -24,29 +24,29 @@ enum d9__glib_ready {
 struct d9__stub;
 
 /* Of the sources that |stub| dispatches. */
-enum d9__glib_ready d9__glib_ready_of(struct d9__stub *stub);
-uint16_t d9__glib_kind_of(struct d9__stub *stub);
+enum d9__glib_ready d9__glib_table_ready_of(struct d9__stub *stub);
+uint16_t d9__glib_table_kind_of(struct d9__stub *stub);
 
 /* Its sources have descriptors that no public member shows. */
-void d9__glib_note_descriptors(const GSourceFuncs *funcs);
+void d9__glib_table_note_descriptors(const GSourceFuncs *funcs);
 
 /* Put stubs in |funcs| unless they are there.  |locked|: a lock of GLib is held. */
-void d9__glib_patch(const GSourceFuncs *funcs, bool locked);
+void d9__glib_table_patch(const GSourceFuncs *funcs, bool locked);
 
 /* The program's own function behind the table's member. */
-void *d9__glib_dispatch_of(const GSourceFuncs *funcs);
+void *d9__glib_table_dispatch_of(const GSourceFuncs *funcs);
 
 /* The stub in |funcs|, or NULL. */
-struct d9__stub *d9__glib_stub_of(const GSourceFuncs *funcs);
+struct d9__stub *d9__glib_table_stub_of(const GSourceFuncs *funcs);
 
 /* The tables that libglib exports: what they are, before any hook is in place. */
-void d9__glib_find_exported(void);
+void d9__glib_table_find_exported(void);
 /* False: one of them could not be patched. */
-bool d9__glib_patch_exported(void);
+bool d9__glib_table_patch_exported(void);
 /* Put the program's functions back in all tables that were patched: the self-test failed. */
-void d9__glib_unpatch(void);
+void d9__glib_table_unpatch(void);
 
 /* The `get` of GLib's own table of callbacks, which |source| uses: sees tables that no call named. */
-void d9__glib_patch_get(GSource *source);
+void d9__glib_table_patch_get(GSource *source);
 
 extern _Atomic(uint32_t) d9__glib_tables, d9__glib_stubs_full, d9__glib_unpatchable;

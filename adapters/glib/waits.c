@@ -105,7 +105,7 @@ static struct d9__glib_context *find_one(const struct pollfd *fds, nfds_t n)
 			return record;
 		}
 	}
-	return d9__glib_resolve_pipe(fds, n);
+	return d9__glib_context_resolve_pipe(fds, n);
 }
 
 /* Once per thread: a context that was made where no hook could see it. */
@@ -344,7 +344,7 @@ int d9__hook_close(int fd)
 {
 	if (__builtin_expect(d9__glib_self.calibrating, 0) && fd == d9__glib_waits_seen.fd)
 		d9__glib_waits_seen.closed = true;
-	d9__glib_note_closed(fd);
+	d9__glib_context_note_closed(fd);
 	return d9__glib.close(fd);
 }
 
@@ -353,14 +353,14 @@ int d9__hook_eventfd(unsigned value, int flags)
 	int fd = d9__glib.eventfd(value, flags);
 
 	if (fd >= 0)
-		d9__glib_note_closed(fd); /* the one of that number was closed elsewhere */
+		d9__glib_context_note_closed(fd); /* the one of that number was closed elsewhere */
 	d9__glib_thread()->eventfd = fd;
 	return fd;
 }
 
 /* ---- the program's own poll functions ---- */
 
-gint d9__glib_chain_poll(GPollFD *fds, guint n, gint timeout)
+gint d9__glib_wait_chain_poll(GPollFD *fds, guint n, gint timeout)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
 	struct d9__glib_context *record = context_of(thread, (struct pollfd *)(void *)fds, n);
@@ -398,7 +398,7 @@ void d9__hook_g_main_context_set_poll_func(GMainContext *context, GPollFunc func
 		atomic_store_explicit(&record->user_poll, own ? function : NULL,
 				      memory_order_relaxed);
 		if (own)
-			function = d9__glib_chain_poll;
+			function = d9__glib_wait_chain_poll;
 	}
 	d9__glib.g_main_context_set_poll_func(context, function);
 }
@@ -408,7 +408,7 @@ GPollFunc d9__hook_g_main_context_get_poll_func(GMainContext *context)
 	GPollFunc function = d9__glib.g_main_context_get_poll_func(context), user;
 	struct d9__glib_context *record;
 
-	if (function != d9__glib_chain_poll)
+	if (function != d9__glib_wait_chain_poll)
 		return function;
 	record = d9__glib_context(d9__glib_thread(),
 				  context ? context : d9__glib.g_main_context_default());
@@ -416,14 +416,14 @@ GPollFunc d9__hook_g_main_context_get_poll_func(GMainContext *context)
 	return user ? user : d9__glib.g_poll;
 }
 
-void d9__glib_adopt_poll(struct d9__glib_context *record, GMainContext *context)
+void d9__glib_wait_adopt_poll(struct d9__glib_context *record, GMainContext *context)
 {
 	GPollFunc function = d9__glib.g_main_context_get_poll_func(context);
 
-	if (function == d9__glib_chain_poll || function == d9__glib.g_poll || !can_chain(record))
+	if (function == d9__glib_wait_chain_poll || function == d9__glib.g_poll || !can_chain(record))
 		return;
 	atomic_store_explicit(&record->user_poll, function, memory_order_relaxed);
-	d9__glib.g_main_context_set_poll_func(context, d9__glib_chain_poll);
+	d9__glib.g_main_context_set_poll_func(context, d9__glib_wait_chain_poll);
 }
 
 /* ---- loops that others drive: GLib's own calls of these have no slot ---- */

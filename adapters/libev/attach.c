@@ -30,7 +30,7 @@ static int prepare(bool early)
 	int err;
 
 	if (d9__libev_is_static()) {
-		d9__libev_calibrate(early);
+		d9__libev_layout_calibrate(early);
 		return 0;
 	}
 	err = d9__got_install(&d9__libev_table);
@@ -40,7 +40,7 @@ static int prepare(bool early)
 	if (!err)
 		err = d9__libev_resolve();
 	if (!err)
-		d9__libev_calibrate(early);
+		d9__libev_layout_calibrate(early);
 	if (!err)
 		d9__libev_logs_look();
 	return err;
@@ -90,7 +90,7 @@ static bool was_made(const struct ev_loop *loop)
 
 static bool slot_is_ours(d9__libev_loop_fn slot)
 {
-	return slot == d9__libev_release || slot == d9__libev_acquire ||
+	return slot == d9__libev_run_release || slot == d9__libev_run_acquire ||
 	       slot == d9__hook_ev_invoke_pending;
 }
 
@@ -116,17 +116,17 @@ static void take_over(struct ev_loop *loop, struct d9__libev_record *record, boo
 	if (d9__libev_layout.slots && d9__libev_layout.known)
 		chain(loop, record);
 	else if (!made)
-		d9__libev_degrade("park", "off", "callbacks of a loop in use cannot be kept");
+		d9__libev_capability_degrade("park", "off", "callbacks of a loop in use cannot be kept");
 	if (made || d9__libev_layout.known)
-		d9__libev.ev_set_loop_release_cb(loop, d9__libev_release, d9__libev_acquire);
+		d9__libev.ev_set_loop_release_cb(loop, d9__libev_run_release, d9__libev_run_acquire);
 }
 
 static void note_refusal(void)
 {
 	if (!atomic_load_explicit(&d9__libev_table.counts.refused, memory_order_relaxed))
 		return;
-	d9__libev_degrade("wake", "off", "the kernel refused to make a page writable");
-	d9__libev_degrade("spawn", "off", "the kernel refused to make a page writable");
+	d9__libev_capability_degrade("wake", "off", "the kernel refused to make a page writable");
+	d9__libev_capability_degrade("spawn", "off", "the kernel refused to make a page writable");
 }
 
 static const char *backend_name(unsigned backend)
@@ -148,17 +148,17 @@ static int attach(struct ev_loop *loop, const char *name, bool made)
 	int err = d9__sandbox_is_shut() ? -EPERM : prepare(false);
 
 	if (err) {
-		d9__libev_refuse(err, atomic_load_explicit(&record_all, memory_order_relaxed));
+		d9__libev_capability_refuse(err, atomic_load_explicit(&record_all, memory_order_relaxed));
 		return err;
 	}
 	/* Without a layout nothing tells a loop from other memory. */
-	if (d9__libev_layout.known ? !d9__libev_is_loop(loop) : !made)
+	if (d9__libev_layout.known ? !d9__libev_layout_is_loop(loop) : !made)
 		return -ENOTSUP;
 	err = d9__libev_record_add(loop, name, &record, &is_new);
 	if (err || !is_new)
 		return err;
 	take_over(loop, record, made);
-	d9__libev_describe();
+	d9__libev_capability_describe();
 	note_refusal();
 	d9_library_describe("libev", "backend", backend_name(d9__libev.ev_backend(loop)));
 	d9__capabilities_publish(&d9__libev_capabilities);
@@ -283,7 +283,7 @@ bool d9__libev_refresh(void)
 void d9__libev_forbid(void)
 {
 	if (d9__libev_refresh())
-		d9__libev_refuse(-EACCES, atomic_load_explicit(&record_all, memory_order_relaxed));
+		d9__libev_capability_refuse(-EACCES, atomic_load_explicit(&record_all, memory_order_relaxed));
 }
 
 bool d9__libev_owns(const void *address)

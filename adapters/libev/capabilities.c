@@ -20,7 +20,7 @@ static void say(const char *key, bool works, const char *yes, const char *no, co
 		d9__capability_degrade(&d9__libev_capabilities, reason);
 }
 
-void d9__libev_degrade(const char *key, const char *text, const char *reason)
+void d9__libev_capability_degrade(const char *key, const char *text, const char *reason)
 {
 	say(key, false, NULL, text, reason);
 }
@@ -64,7 +64,7 @@ static void describe(void)
 	d9__capabilities_follow(caps);
 }
 
-void d9__libev_describe(void)
+void d9__libev_capability_describe(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool described;
@@ -76,7 +76,7 @@ void d9__libev_describe(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void d9__libev_refuse(int err, bool record)
+void d9__libev_capability_refuse(int err, bool record)
 {
 	if (d9__libev.ev_version_major && d9__libev.ev_version_minor)
 		set_version();

@@ -49,13 +49,13 @@ static inline void end_poll(struct frame *frame)
 static __attribute__((noinline)) struct d9__libev_watcher *
 learn(struct d9__libev_record *record, const struct ev_watcher *w, const void *callback, int events)
 {
-	struct d9__libev_watcher *known = d9__libev_place_for(record, w);
+	struct d9__libev_watcher *known = d9__libev_record_place_for(record, w);
 	struct d9_task task = { .fd = -1 };
 
 	/* A start told it, unless the program called by a pointer that it took before we came. */
 	if (!d9__task_armed(D9_LIBRARY_LIBEV, (uintptr_t)w, &task) || !task.callsite ||
 	    task.callsite->callback != callback)
-		task = (struct d9_task) { .fd = -1, .kind = d9__libev_kind(events) };
+		task = (struct d9_task) { .fd = -1, .kind = d9__libev_watcher_kind(events) };
 	*known = (struct d9__libev_watcher) {
 		.watcher = w,
 		.callback = callback,
@@ -83,7 +83,7 @@ static __attribute__((noinline)) void begin_other(struct d9__libev_record *recor
 	poll->task.kind = known->kind;
 	poll->task.flags = 0;
 	if (!d9__libev_layout.feeds)
-		d9__libev_tell_ready(record, known, w, events, poll);
+		d9__libev_wake_tell_ready(record, known, w, events, poll);
 	d9__poll_begin_other(poll);
 }
 
@@ -148,7 +148,7 @@ static void note_emulation(const void *callback)
 		    d9__libev_emulation.high - d9__libev_emulation.low ||
 	    atomic_exchange_explicit(&noted, true, memory_order_relaxed))
 		return;
-	d9__libev_degrade("poll", "partial", "libev's emulation of libevent is in use");
+	d9__libev_capability_degrade("poll", "partial", "libev's emulation of libevent is in use");
 }
 
 static D9__CALLS_BACK __attribute__((noinline)) void
@@ -165,7 +165,7 @@ run_internal(struct d9__libev_record *record, struct ev_loop *loop, struct ev_wa
 	thread->now.callback = (const void *)w->cb;
 	thread->now.internal = true;
 	if (events & EV_TIMER)
-		thread->once_due_ns = d9__libev_timer_due_ns((ev_timer *)w, NULL);
+		thread->once_due_ns = d9__libev_watcher_timer_due_ns((ev_timer *)w, NULL);
 	w->cb(loop, w, events);
 }
 

@@ -102,7 +102,7 @@ static uint64_t run_script(struct ev_loop *loop, uint64_t seed, bool ours)
 	return script.hash;
 }
 
-unsigned d9__libev_differences(struct ev_loop *loop, uint64_t seed, unsigned n)
+unsigned d9__libev_drain_differences(struct ev_loop *loop, uint64_t seed, unsigned n)
 {
 	unsigned differences = 0;
 
@@ -114,7 +114,7 @@ unsigned d9__libev_differences(struct ev_loop *loop, uint64_t seed, unsigned n)
 	return differences;
 }
 
-int d9__libev_compare(uint64_t seed, unsigned n)
+int d9__libev_drain_compare(uint64_t seed, unsigned n)
 {
 	struct d9__libev_thread *thread = d9__libev_thread();
 	struct ev_loop *loop;
@@ -124,7 +124,7 @@ int d9__libev_compare(uint64_t seed, unsigned n)
 		return -1;
 	thread->calibrating = true;
 	loop = d9__libev.ev_loop_new(EVFLAG_NOENV | EVBACKEND_SELECT);
-	differences = loop ? (int)d9__libev_differences(loop, seed, n) : -1;
+	differences = loop ? (int)d9__libev_drain_differences(loop, seed, n) : -1;
 	if (loop)
 		d9__libev.ev_loop_destroy(loop);
 	thread->calibrating = false;

@@ -14,10 +14,10 @@
 struct ev_loop;
 
 /* Run libev's drain and ours on |n| scripts from |seed| on.  Returns how many went otherwise. */
-unsigned d9__libev_differences(struct ev_loop *loop, uint64_t seed, unsigned n);
+unsigned d9__libev_drain_differences(struct ev_loop *loop, uint64_t seed, unsigned n);
 
 /*
  * Run |n| scripts from |seed| on under libev's drain and under ours, on a loop of their own.  For
  * tests. Returns how many differed; -1 if our drain is not in use.
  */
-D9_API int d9__libev_compare(uint64_t seed, unsigned n);
+D9_API int d9__libev_drain_compare(uint64_t seed, unsigned n);

@@ -276,7 +276,7 @@ static const char *find_owners(struct scratch *scratch)
 
 static const char *compare_drains(struct scratch *scratch)
 {
-	return d9__libev_differences(scratch->loop, 1, SCRIPTS) ? "differential test" : NULL;
+	return d9__libev_drain_differences(scratch->loop, 1, SCRIPTS) ? "differential test" : NULL;
 }
 
 /* ---- what is no reason to give up ---- */
@@ -358,7 +358,7 @@ static const char *run_scratch(bool early)
 	return reason;
 }
 
-void d9__libev_calibrate(bool early)
+void d9__libev_layout_calibrate(bool early)
 {
 	struct d9__libev_thread *thread = d9__libev_thread();
 	int saved = errno;
@@ -375,7 +375,7 @@ void d9__libev_calibrate(bool early)
 	errno = saved;
 }
 
-bool d9__libev_is_loop(const struct ev_loop *loop)
+bool d9__libev_layout_is_loop(const struct ev_loop *loop)
 {
 	const struct d9__libev_layout *layout = &d9__libev_layout;
 	unsigned char copy[WINDOW_MAX];

@@ -26,7 +26,7 @@ struct d9__libev_layout {
 	const char *reason; /* if not |known| */
 };
 
-/* Constant once d9__libev_calibrate() has returned. */
+/* Constant once d9__libev_layout_calibrate() has returned. */
 extern struct d9__libev_layout d9__libev_layout;
 
 /* Facts that hooks saw in the program and in the scratch loop.  Set by hooks, never back. */
@@ -46,10 +46,10 @@ struct d9__libev_pending {
  * Find the layout, once per process.  |early|: no code of the program has run yet, so the allocator
  * is malloc().  Not under a lock of the program.
  */
-void d9__libev_calibrate(bool early);
+void d9__libev_layout_calibrate(bool early);
 
 /* True if |loop| is one of this libev.  Reads it safely.  Only with |known|. */
-bool d9__libev_is_loop(const struct ev_loop *loop);
+bool d9__libev_layout_is_loop(const struct ev_loop *loop);
 
 static inline void *d9__libev_member(const struct ev_loop *loop, uint16_t offset)
 {

@@ -48,7 +48,7 @@ static void begin_once(struct frame *frame, struct d9__libev_thread *thread,
 		.kind = D9_TASK_ONCE,
 		.flags = D9_TASK_RUNS_ONCE,
 	};
-	frame->poll.reason = d9__libev_reason(events);
+	frame->poll.reason = d9__libev_watcher_reason(events);
 	if (frame->poll.reason == D9_WAKE_TIMER)
 		frame->poll.ready_ns = thread->once_due_ns;
 	d9__poll_begin_once(&frame->poll);

@@ -184,7 +184,7 @@ void d9__libev_record_retire(struct d9__libev_record *record)
 	lock_records();
 	unlink_locked(record);
 	unlock_records();
-	d9__libev_cells_remove_of(loop);
+	d9__libev_record_cells_remove_of(loop);
 	forget(record);
 }
 
@@ -205,7 +205,7 @@ static struct d9__libev_watcher *choose_victim(struct d9__libev_record *record,
 	return &set[record->victim++ % D9__LIBEV_WAYS];
 }
 
-struct d9__libev_watcher *d9__libev_place_for(struct d9__libev_record *record, const void *watcher)
+struct d9__libev_watcher *d9__libev_record_place_for(struct d9__libev_record *record, const void *watcher)
 {
 	struct d9__libev_watcher *known = d9__libev_recall(record, watcher);
 
@@ -240,7 +240,7 @@ static struct cell *find_cell(const void *watcher)
 	for (unsigned i = 0; i < PLACES; i++) {
 		struct cell *cell = place(watcher, i);
 
-		/* acquire: pairs with the release in d9__libev_cell_add() */
+		/* acquire: pairs with the release in d9__libev_record_cell_add() */
 		if (atomic_load_explicit(&cell->watcher, memory_order_acquire) == watcher)
 			return cell;
 	}
@@ -256,7 +256,7 @@ static void empty_cell(struct cell *cell)
 			  &waker);
 }
 
-bool d9__libev_cell_add(const void *watcher, struct d9_loop *loop)
+bool d9__libev_record_cell_add(const void *watcher, struct d9_loop *loop)
 {
 	bool found = find_cell(watcher) != NULL;
 
@@ -274,7 +274,7 @@ bool d9__libev_cell_add(const void *watcher, struct d9_loop *loop)
 	return found;
 }
 
-void d9__libev_cell_remove(const void *watcher)
+void d9__libev_record_cell_remove(const void *watcher)
 {
 	struct cell *cell = find_cell(watcher);
 
@@ -282,7 +282,7 @@ void d9__libev_cell_remove(const void *watcher)
 		empty_cell(cell);
 }
 
-void d9__libev_cells_remove_of(struct d9_loop *loop)
+void d9__libev_record_cells_remove_of(struct d9_loop *loop)
 {
 	for (unsigned i = 0; i < CELLS; i++) {
 		if (atomic_load_explicit(&cells[i].watcher, memory_order_relaxed) &&
@@ -291,7 +291,7 @@ void d9__libev_cells_remove_of(struct d9_loop *loop)
 	}
 }
 
-void d9__libev_cell_fill(const void *watcher)
+void d9__libev_record_cell_fill(const void *watcher)
 {
 	struct cell *cell = find_cell(watcher);
 
@@ -300,7 +300,7 @@ void d9__libev_cell_fill(const void *watcher)
 				  atomic_load_explicit(&cell->loop, memory_order_relaxed));
 }
 
-int d9__libev_cell_take(const void *watcher, struct d9_waker *waker)
+int d9__libev_record_cell_take(const void *watcher, struct d9_waker *waker)
 {
 	struct cell *cell = find_cell(watcher);
 

@@ -121,17 +121,17 @@ static inline struct d9__libev_watcher *d9__libev_recall(const struct d9__libev_
 }
 
 /* A place to remember |watcher| in, which may be the one it has; the caller fills all of it. */
-struct d9__libev_watcher *d9__libev_place_for(struct d9__libev_record *record, const void *watcher);
+struct d9__libev_watcher *d9__libev_record_place_for(struct d9__libev_record *record, const void *watcher);
 
 /* ---- async watchers: senders may be signal handlers and other threads ---- */
 
 /* Make a cell for |watcher|.  False: none is free. */
-bool d9__libev_cell_add(const void *watcher, struct d9_loop *loop);
-void d9__libev_cell_remove(const void *watcher);
-void d9__libev_cells_remove_of(struct d9_loop *loop);
+bool d9__libev_record_cell_add(const void *watcher, struct d9_loop *loop);
+void d9__libev_record_cell_remove(const void *watcher);
+void d9__libev_record_cells_remove_of(struct d9_loop *loop);
 
 /* Async-signal-safe.  Nothing happens if it has none. */
-void d9__libev_cell_fill(const void *watcher);
+void d9__libev_record_cell_fill(const void *watcher);
 
 /* 1 with |waker| set, 0 if nobody has sent. */
-int d9__libev_cell_take(const void *watcher, struct d9_waker *waker);
+int d9__libev_record_cell_take(const void *watcher, struct d9_waker *waker);

@@ -74,7 +74,7 @@ int d9__hook_ev_run(struct ev_loop *loop, int flags)
 
 /* ---- waits ---- */
 
-void d9__libev_release(struct ev_loop *loop)
+void d9__libev_run_release(struct ev_loop *loop)
 {
 	struct d9__libev_record *record = d9__libev_record_of(d9__libev_thread(), loop);
 	bool spins;
@@ -95,7 +95,7 @@ void d9__libev_release(struct ev_loop *loop)
  * libev reads the backend's errno afterwards.  The program's callback waits for its lock: that is no
  * part of the loop's wait.
  */
-void d9__libev_acquire(struct ev_loop *loop)
+void d9__libev_run_acquire(struct ev_loop *loop)
 {
 	struct d9__libev_record *record = d9__libev_record_of(d9__libev_thread(), loop);
 

@@ -5,5 +5,5 @@
 
 #include "libev/real.h"
 
-void d9__libev_release(struct ev_loop *loop);
-void d9__libev_acquire(struct ev_loop *loop);
+void d9__libev_run_release(struct ev_loop *loop);
+void d9__libev_run_acquire(struct ev_loop *loop);

@@ -33,9 +33,9 @@ static __attribute__((noinline)) void wake_timer(struct d9__libev_record *record
 	d9_waker_self(&waker);
 	waker.task_id = 0;
 	if (events & EV_TIMER)
-		waker.ns = d9__libev_timer_due_ns((const ev_timer *)w, known);
+		waker.ns = d9__libev_watcher_timer_due_ns((const ev_timer *)w, known);
 	else
-		waker.ns = d9__libev_periodic_due_ns((const ev_periodic *)w);
+		waker.ns = d9__libev_watcher_periodic_due_ns((const ev_periodic *)w);
 	d9_wake(record->loop, key_of(record, w), D9_WAKE_TIMER, &waker);
 }
 
@@ -58,7 +58,7 @@ static void wake_async(struct d9__libev_record *record, const ev_watcher *w)
 	struct d9_waker waker, self;
 
 	d9_waker_self(&self);
-	if (!d9__libev_cell_take(w, &waker)) {
+	if (!d9__libev_record_cell_take(w, &waker)) {
 		/* One that came between the two halves of the one before. */
 		self.task_id = 0;
 		self.worker = 255;
@@ -84,7 +84,7 @@ static inline void wake_by_libev(const struct d9__libev_thread *thread,
 	else if (events & EV_SIGNAL)
 		wake_signal(thread, record, w);
 	else
-		d9_wake(record->loop, key_of(record, w), (enum d9_wake_reason)d9__libev_reason(events),
+		d9_wake(record->loop, key_of(record, w), (enum d9_wake_reason)d9__libev_watcher_reason(events),
 			NULL);
 }
 
@@ -93,7 +93,7 @@ static uint64_t timer_due_ns(const struct d9__libev_record *record, const ev_tim
 {
 	struct ev_loop *loop = (struct ev_loop *)(uintptr_t)atomic_load_explicit(
 		&record->address, memory_order_relaxed);
-	uint64_t due_ns = d9__libev_timer_due_ns(timer, NULL);
+	uint64_t due_ns = d9__libev_watcher_timer_due_ns(timer, NULL);
 	double lag = d9__libev.ev_time() - d9__libev.ev_now(loop);
 
 	if (timer->repeat > 0. || lag <= 0. || lag * 1e9 >= (double)due_ns)
@@ -101,17 +101,17 @@ static uint64_t timer_due_ns(const struct d9__libev_record *record, const ev_tim
 	return due_ns - (uint64_t)(lag * 1e9);
 }
 
-void d9__libev_tell_ready(struct d9__libev_record *record, struct d9__libev_watcher *known,
+void d9__libev_wake_tell_ready(struct d9__libev_record *record, struct d9__libev_watcher *known,
 			  const struct ev_watcher *w, int events, struct d9_poll *poll)
 {
 	if (poll->ready_ns)
 		return;
-	poll->reason = d9__libev_reason(events);
+	poll->reason = d9__libev_watcher_reason(events);
 	if (events & EV_TIMER && known->started && known->kind == D9_TASK_TIMER) {
 		poll->ready_ns = timer_due_ns(record, (const ev_timer *)w);
 		known->expired = !ev_is_active(w);
 	} else if (events & EV_PERIODIC && known->started && known->kind == D9_TASK_PERIODIC) {
-		poll->ready_ns = d9__libev_periodic_due_ns((const ev_periodic *)w);
+		poll->ready_ns = d9__libev_watcher_periodic_due_ns((const ev_periodic *)w);
 	} else if (events & EV_ASYNC) {
 		wake_async(record, (const ev_watcher *)w);
 	}
@@ -125,12 +125,12 @@ static void wake_by_program(const struct d9__libev_thread *thread, struct d9__li
 {
 	/* Fed and never started: this is the place that it will be known by. */
 	if (!known && !ev_is_active(w) && !d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w)) {
-		known = d9__libev_place_for(record, w);
+		known = d9__libev_record_place_for(record, w);
 		*known = (struct d9__libev_watcher) { .watcher = w,
 						      .callback = (const void *)w->cb,
 						      .site = site,
 						      .fd = -1,
-						      .kind = d9__libev_kind(events) };
+						      .kind = d9__libev_watcher_kind(events) };
 	}
 	d9_wake(record->loop, key_of(record, w),
 		thread->now.record == record ? D9_WAKE_ACTIVE : D9_WAKE_UNKNOWN, NULL);
@@ -243,6 +243,6 @@ void d9__hook_ev_feed_signal(int signum)
 void d9__hook_ev_async_send(struct ev_loop *loop, ev_async *w)
 {
 	if (d9__gate_open(D9__GATE_WAKE))
-		d9__libev_cell_fill(w);
+		d9__libev_record_cell_fill(w);
 	d9__libev.ev_async_send(loop, w);
 }

@@ -22,12 +22,12 @@
 
 /* ---- kinds and reasons ---- */
 
-uint16_t d9__libev_kind(int events)
+uint16_t d9__libev_watcher_kind(int events)
 {
 	return d9__ev_kind(events);
 }
 
-uint16_t d9__libev_reason(int events)
+uint16_t d9__libev_watcher_reason(int events)
 {
 	if (events & (EV_READ | EV_WRITE))
 		return D9_WAKE_FD;
@@ -72,7 +72,7 @@ static void arm(struct d9__libev_record *record, struct d9__libev_watcher *known
 static __attribute__((noinline)) void remember(struct d9__libev_record *record,
 					       const struct start *start)
 {
-	struct d9__libev_watcher *known = d9__libev_place_for(record, start->watcher);
+	struct d9__libev_watcher *known = d9__libev_record_place_for(record, start->watcher);
 
 	/* Another one than the one of that address; also one that only the core still knows. */
 	if (start->renewed || known->watcher == start->watcher)
@@ -150,8 +150,8 @@ static void on_idle(struct d9__libev_record *record, ev_idle *w, struct start *s
 static void on_async(struct d9__libev_record *record, ev_async *w, struct start *start)
 {
 	(void)start;
-	if (!d9__libev_cell_add(w, record->loop))
-		d9__libev_degrade("wake", "partial", "more async watchers than cells");
+	if (!d9__libev_record_cell_add(w, record->loop))
+		d9__libev_capability_degrade("wake", "partial", "more async watchers than cells");
 }
 
 static inline void on_other(struct d9__libev_record *record, void *w, struct start *start)
@@ -370,7 +370,7 @@ static inline void off_async(struct d9__libev_record *record, struct d9__libev_w
 	(void)record;
 	(void)known;
 	(void)by_libev;
-	d9__libev_cell_remove(w);
+	d9__libev_record_cell_remove(w);
 }
 
 static inline void off_other(struct d9__libev_record *record, struct d9__libev_watcher *known,
@@ -414,7 +414,7 @@ void d9__hook_ev_set_allocator(void *(*allocate)(void *, long))
 
 /* ---- deadlines ---- */
 
-uint64_t d9__libev_timer_due_ns(const ev_timer *timer, const struct d9__libev_watcher *known)
+uint64_t d9__libev_watcher_timer_due_ns(const ev_timer *timer, const struct d9__libev_watcher *known)
 {
 	if (!d9__libev_layout.monotonic)
 		return 0;
@@ -427,7 +427,7 @@ uint64_t d9__libev_timer_due_ns(const ev_timer *timer, const struct d9__libev_wa
 	return ns_of((double)d9_loop_now() / NS_PER_S + timer->at);
 }
 
-uint64_t d9__libev_periodic_due_ns(const ev_periodic *periodic)
+uint64_t d9__libev_watcher_periodic_due_ns(const ev_periodic *periodic)
 {
 	double due = periodic->interval > 0. ? periodic->at - periodic->interval : periodic->at;
 

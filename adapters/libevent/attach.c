@@ -59,7 +59,7 @@ static int prepare(void)
 			err = -ENOTSUP;
 	}
 	if (err)
-		d9__libevent_refuse(err, atomic_load_explicit(&record_all, memory_order_relaxed));
+		d9__libevent_capability_refuse(err, atomic_load_explicit(&record_all, memory_order_relaxed));
 	return err;
 }
 
@@ -70,9 +70,9 @@ static int attach(struct event_base *base, const char *name, bool constructed)
 	if (err)
 		return err;
 	d9__libevent_logs_look();
-	d9__libevent_calibrate(base);
+	d9__libevent_field_calibrate(base);
 	if (!d9__libevent_is_wrapped())
-		d9__libevent_degrade_poll("linked statically without the --wrap flags");
+		d9__libevent_capability_degrade_poll("linked statically without the --wrap flags");
 	err = d9__libevent_base_wrap(base, name, constructed, d9__libevent_dispatch);
 	d9__capabilities_publish(&d9__libevent_capabilities);
 	d9__blocking_start();
@@ -134,7 +134,7 @@ static void construction_begin(struct construction *construction, void *caller)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 
-	d9__libevent_scope_enter(&construction->scope, caller);
+	d9__libevent_thread_scope_enter(&construction->scope, caller);
 	construction->outer_making = d9__libevent_make(D9__MAKING_BASE);
 	construction->nested = thread->constructing;
 	thread->constructing = true;
@@ -149,7 +149,7 @@ static struct event_base *construction_end(struct construction *construction,
 	if (base && !construction->nested && !thread->calibrating)
 		constructed(base);
 	d9__libevent_made(&construction->outer_making);
-	d9__libevent_scope_leave(&construction->scope);
+	d9__libevent_thread_scope_leave(&construction->scope);
 	return base;
 }
 
@@ -245,10 +245,10 @@ bool d9__libevent_refresh(void)
 void d9__libevent_forbid(void)
 {
 	if (d9__libevent_refresh())
-		d9__libevent_refuse(-EACCES, atomic_load_explicit(&record_all, memory_order_relaxed));
+		d9__libevent_capability_refuse(-EACCES, atomic_load_explicit(&record_all, memory_order_relaxed));
 }
 
 bool d9__libevent_owns(const void *address)
 {
-	return d9__in_libevent(address) || d9__libevent_is_ours(address);
+	return d9__in_libevent(address) || d9__libevent_base_is_ours(address);
 }

@@ -37,7 +37,7 @@ void d9__libevent_bases_init(void)
 	pthread_atfork(lock_bases, unlock_bases, unlock_bases);
 }
 
-bool d9__libevent_is_ours(const void *address)
+bool d9__libevent_base_is_ours(const void *address)
 {
 	if (D9__LIBEVENT_ARCHIVE)
 		return d9__libevent_calls_back_at(address);
@@ -162,7 +162,7 @@ int d9__libevent_base_wrap(struct event_base *base, const char *name, bool const
 		err = d9__loop_add(D9_LIBRARY_LIBEVENT, base, name, &record->loop);
 	unlock_bases();
 	if (!err && !known)
-		d9__libevent_degrade_park();
+		d9__libevent_capability_degrade_park();
 	return err;
 }
 

@@ -101,7 +101,7 @@ int d9__libevent_base_wrap(struct event_base *base, const char *name, bool const
 struct d9_loop *d9__libevent_base_unwrap(struct event_base *base);
 
 /* True if |address| is code of ours. */
-bool d9__libevent_is_ours(const void *address);
+bool d9__libevent_base_is_ours(const void *address);
 
 /* In the constructor. */
 void d9__libevent_bases_init(void);

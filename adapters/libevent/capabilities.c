@@ -33,7 +33,7 @@ static uint64_t zero_dispatches(void)
 	return sum;
 }
 
-void d9__libevent_describe(const struct event_base *base, bool assigns, bool activations)
+void d9__libevent_capability_describe(const struct event_base *base, bool assigns, bool activations)
 {
 	struct d9__capabilities *caps = &d9__libevent_capabilities;
 
@@ -66,7 +66,7 @@ void d9__libevent_describe(const struct event_base *base, bool assigns, bool act
 	d9__capabilities_follow(caps);
 }
 
-void d9__libevent_refuse(int err, bool record)
+void d9__libevent_capability_refuse(int err, bool record)
 {
 	if (d9__real.event_get_version)
 		d9__capabilities_set_version(&d9__libevent_capabilities,
@@ -75,12 +75,12 @@ void d9__libevent_refuse(int err, bool record)
 			      "functions that everything needs are missing in it", record);
 }
 
-void d9__libevent_degrade_park(void)
+void d9__libevent_capability_degrade_park(void)
 {
 	say("park", false, NULL, "off", "the backend's table is laid out like none we know");
 }
 
-void d9__libevent_degrade_poll(const char *reason)
+void d9__libevent_capability_degrade_poll(const char *reason)
 {
 	say("poll", false, NULL, "partial", reason);
 }

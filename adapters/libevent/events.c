@@ -44,8 +44,8 @@ static void note_event_of_libevent(const struct d9__libevent_thread *thread, d9_
 				   int fd, short events)
 {
 	if (thread->making == D9__MAKING_LISTENER)
-		d9__note_listener_callback(callback);
-	d9__note_event_role(thread, callback, fd, events);
+		d9__libevent_pool_note_listener_callback(callback);
+	d9__libevent_role_note_event_role(thread, callback, fd, events);
 }
 
 static __attribute__((noinline)) int assign(struct event *event, struct event_base *base, int fd,
@@ -54,7 +54,7 @@ static __attribute__((noinline)) int assign(struct event *event, struct event_ba
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	bool by_libevent = d9__called_by_libevent(thread, caller);
-	d9__event_fn stub = d9__wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
+	d9__event_fn stub = d9__libevent_pool_wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
 	int result;
 
 	if (by_libevent)
@@ -73,7 +73,7 @@ int d9__hook_event_assign(struct event *event, struct event_base *base, int fd, 
 	if (!thread->skip_assign && !thread->calibrating)
 		return assign(event, base, fd, events, callback, arg, __builtin_return_address(0));
 	if (thread->calibrating)
-		d9__libevent_probe_assign();
+		d9__libevent_field_probe_assign();
 	thread->skip_assign = false;
 	return d9__real.event_assign(event, base, fd, events, callback, arg);
 }
@@ -89,7 +89,7 @@ struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
 
 	if (thread->calibrating)
 		return d9__real.event_new(base, fd, events, callback, arg);
-	stub = d9__wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
+	stub = d9__libevent_pool_wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
 	thread->skip_assign = true;
 	event = d9__real.event_new(base, fd, events, stub, arg);
 	thread->skip_assign = false;
@@ -97,7 +97,7 @@ struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
 		return NULL;
 	note_assignment(event, callback, arg, by_libevent);
 	/* Its end will be seen, unlike that of events in the program's own structures. */
-	d9__event_made(thread, base, event, stub, fd, events, argument_of(event, arg));
+	d9__libevent_pool_event_made(thread, base, event, stub, fd, events, argument_of(event, arg));
 	return event;
 }
 
@@ -107,7 +107,7 @@ void d9__hook_event_set(struct event *event, int fd, short events, d9__event_fn 
 	void *caller = __builtin_return_address(0);
 	d9__event_fn stub;
 
-	stub = d9__wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
+	stub = d9__libevent_pool_wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
 	thread->skip_assign = true;
 	d9__real.event_set(event, fd, events, stub, arg);
 	thread->skip_assign = false;
@@ -124,9 +124,9 @@ int d9__hook_event_base_once(struct event_base *base, int fd, short events, d9__
 
 	if (thread->calibrating)
 		return d9__real.event_base_once(base, fd, events, callback, arg, timeout);
-	stub = d9__wrap_event_called(thread, &callback, __builtin_return_address(0), D9__STUB_ONCE);
+	stub = d9__libevent_pool_wrap_event_called(thread, &callback, __builtin_return_address(0), D9__STUB_ONCE);
 	if (d9__is_callback_of_libevent((const void *)callback))
-		d9__note_once_role(callback);
+		d9__libevent_role_note_once_role(callback);
 	thread->skip_assign = true;
 	result = d9__real.event_base_once(base, fd, events, stub, arg, timeout);
 	thread->skip_assign = false;
@@ -138,7 +138,7 @@ int d9__hook_event_once(int fd, short events, d9__event_fn callback, void *arg,
 			const struct timeval *timeout)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
-	d9__event_fn stub = d9__wrap_event_called(thread, &callback, __builtin_return_address(0),
+	d9__event_fn stub = d9__libevent_pool_wrap_event_called(thread, &callback, __builtin_return_address(0),
 						  D9__STUB_ONCE);
 	int result;
 
@@ -194,8 +194,8 @@ static __attribute__((noinline)) void look_at_clock(const struct d9__libevent_th
 
 	if (!base || d9__real.event_get_base(event) != base->base)
 		return;
-	timeout_ns = d9__libevent_timeout_ns(timeout);
-	due_ns = d9__libevent_deadline_ns(event);
+	timeout_ns = d9__libevent_field_timeout_ns(timeout);
+	due_ns = d9__libevent_field_deadline_ns(event);
 	if (!due_ns || !timeout_ns)
 		return;
 	lag_ns = age_of_clock(base, due_ns - timeout_ns);
@@ -240,7 +240,7 @@ int d9__hook_event_add(struct event *event, const struct timeval *timeout)
 /* Made by event_new(), and still what it was then. */
 static void end_made(struct event *event)
 {
-	d9__event_freed(d9__libevent_callback_in(event));
+	d9__libevent_pool_event_freed(d9__libevent_callback_in(event));
 	end_task(event);
 }
 
@@ -263,7 +263,7 @@ int d9__hook_event_finalize(unsigned flags, struct event *event, d9__pair_fn cal
 
 	end_task(event);
 	return d9__real.event_finalize(flags, event,
-				       d9__wrap_pair(d9__unwrap_pair(callback),
+				       d9__libevent_pool_wrap_pair(d9__libevent_pool_unwrap_pair(callback),
 						     d9__libevent_thread()->site,
 						     D9__STUB_FINALIZER));
 }
@@ -274,7 +274,7 @@ int d9__hook_event_free_finalize(unsigned flags, struct event *event, d9__pair_f
 
 	end_made(event);
 	return d9__real.event_free_finalize(flags, event,
-					    d9__wrap_pair(d9__unwrap_pair(callback),
+					    d9__libevent_pool_wrap_pair(d9__libevent_pool_unwrap_pair(callback),
 							  d9__libevent_thread()->site,
 							  D9__STUB_FINALIZER));
 }
@@ -287,9 +287,9 @@ void d9__hook_event_deferred_cb_init_(struct event_callback *callback, uint8_t p
 	void *site = d9__libevent_own_site(__builtin_return_address(0));
 
 	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)callback, 0);
-	d9__note_deferred_role(d9__libevent_thread(), run);
+	d9__libevent_role_note_deferred_role(d9__libevent_thread(), run);
 	d9__real.event_deferred_cb_init_(callback, priority,
-					 d9__wrap_pair(run, site, D9__STUB_POLL), arg);
+					 d9__libevent_pool_wrap_pair(run, site, D9__STUB_POLL), arg);
 }
 
 /* libevent 2.0. */
@@ -298,8 +298,8 @@ void d9__hook_event_deferred_cb_init(void *callback, d9__pair_fn run, void *arg)
 	void *site = d9__libevent_own_site(__builtin_return_address(0));
 
 	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)callback, 0);
-	d9__note_deferred_role(d9__libevent_thread(), run);
-	d9__real.event_deferred_cb_init(callback, d9__wrap_pair(run, site, D9__STUB_POLL), arg);
+	d9__libevent_role_note_deferred_role(d9__libevent_thread(), run);
+	d9__real.event_deferred_cb_init(callback, d9__libevent_pool_wrap_pair(run, site, D9__STUB_POLL), arg);
 }
 
 int d9__hook_event_callback_finalize_many_(struct event_base *base, int n,
@@ -309,16 +309,16 @@ int d9__hook_event_callback_finalize_many_(struct event_base *base, int n,
 
 	for (int i = 0; i < n; i++)
 		end_task(callbacks[i]);
-	d9__note_finalizer_role(run);
+	d9__libevent_role_note_finalizer_role(run);
 	return d9__real.event_callback_finalize_many_(base, n, callbacks,
-						      d9__wrap_pair(run, site, D9__STUB_FINALIZER));
+						      d9__libevent_pool_wrap_pair(run, site, D9__STUB_FINALIZER));
 }
 
 /* ---- the program gets back what it gave ---- */
 
 d9__event_fn d9__hook_event_get_callback(const struct event *event)
 {
-	return d9__unwrap_event(d9__real.event_get_callback(event));
+	return d9__libevent_pool_unwrap_event(d9__real.event_get_callback(event));
 }
 
 void d9__hook_event_get_assignment(const struct event *event, struct event_base **base, int *fd,
@@ -326,7 +326,7 @@ void d9__hook_event_get_assignment(const struct event *event, struct event_base 
 {
 	d9__real.event_get_assignment(event, base, fd, events, callback, arg);
 	if (callback)
-		*callback = d9__unwrap_event(*callback);
+		*callback = d9__libevent_pool_unwrap_event(*callback);
 }
 
 void d9__hook_bufferevent_getcb(struct bufferevent *bev, d9__pair_fn *on_read,
@@ -335,15 +335,15 @@ void d9__hook_bufferevent_getcb(struct bufferevent *bev, d9__pair_fn *on_read,
 {
 	d9__real.bufferevent_getcb(bev, on_read, on_write, on_event, arg);
 	if (on_read)
-		*on_read = d9__unwrap_pair(*on_read);
+		*on_read = d9__libevent_pool_unwrap_pair(*on_read);
 	if (on_write)
-		*on_write = d9__unwrap_pair(*on_write);
+		*on_write = d9__libevent_pool_unwrap_pair(*on_write);
 	if (on_event)
-		*on_event = d9__unwrap_bufferevent_event(*on_event);
+		*on_event = d9__libevent_pool_unwrap_bufferevent_event(*on_event);
 }
 
 void d9__hook_event_set_mem_functions(void *allocate, void *resize, void *release)
 {
-	d9__libevent_note_allocator();
+	d9__libevent_field_note_allocator();
 	d9__real.event_set_mem_functions(allocate, resize, release);
 }

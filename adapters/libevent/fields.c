@@ -50,17 +50,17 @@ struct scratch {
 	int runs;
 };
 
-void d9__libevent_probe_assign(void)
+void d9__libevent_field_probe_assign(void)
 {
 	assign_seen = true;
 }
 
-void d9__libevent_probe_activation(void)
+void d9__libevent_field_probe_activation(void)
 {
 	activation_seen = true;
 }
 
-void d9__libevent_note_allocator(void)
+void d9__libevent_field_note_allocator(void)
 {
 	custom_allocator = true;
 }
@@ -178,7 +178,7 @@ static void find_callback(struct scratch *scratch)
 		atomic_store_explicit(&d9__libevent_fields.callback, (uint32_t)at, memory_order_relaxed);
 }
 
-uint64_t d9__libevent_timeout_ns(const struct timeval *timeout)
+uint64_t d9__libevent_field_timeout_ns(const struct timeval *timeout)
 {
 	return (uint64_t)timeout->tv_sec * D9__SECOND_NS +
 	       ((uint64_t)timeout->tv_usec & USEC_MASK) * 1000;
@@ -186,17 +186,17 @@ uint64_t d9__libevent_timeout_ns(const struct timeval *timeout)
 
 static uint64_t pair_ns(const void *event, uint32_t offset)
 {
-	return d9__libevent_timeout_ns((const void *)((uintptr_t)event + offset));
+	return d9__libevent_field_timeout_ns((const void *)((uintptr_t)event + offset));
 }
 
-uint64_t d9__libevent_deadline_ns(const void *event)
+uint64_t d9__libevent_field_deadline_ns(const void *event)
 {
 	uint32_t offset = d9__libevent_fields.deadline;
 
 	return offset ? pair_ns(event, offset) : 0;
 }
 
-uint64_t d9__libevent_due_ns(const void *event, uint64_t now_ns)
+uint64_t d9__libevent_field_due_ns(const void *event, uint64_t now_ns)
 {
 	uint64_t due_ns;
 
@@ -267,7 +267,7 @@ static bool has_descriptors(void)
 	return !short_of;
 }
 
-void d9__libevent_calibrate(struct event_base *base)
+void d9__libevent_field_calibrate(struct event_base *base)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	int saved = errno;
@@ -285,7 +285,7 @@ void d9__libevent_calibrate(struct event_base *base)
 		thread->calibrating = false;
 		atomic_store_explicit(&d9__libevent_fields.wake_by_public_calls, !activation_seen,
 				      memory_order_relaxed);
-		d9__libevent_describe(base, assign_seen, activation_seen);
+		d9__libevent_capability_describe(base, assign_seen, activation_seen);
 		atomic_store_explicit(&d9__libevent_fields.calibrated, true, memory_order_relaxed);
 		done = true;
 	}

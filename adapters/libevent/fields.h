@@ -22,14 +22,14 @@ struct d9__libevent_fields {
 	_Atomic(uint32_t) callback;    /* offset in an event; 0: not found */
 };
 
-/* Constant once d9__libevent_calibrate() has returned. */
+/* Constant once d9__libevent_field_calibrate() has returned. */
 extern struct d9__libevent_fields d9__libevent_fields;
 
 /*
  * Find the fields, once per process; |base| tells version and method.  Never before the program
  * has a base of its own: debug mode and threads must be set up first.
  */
-void d9__libevent_calibrate(struct event_base *base);
+void d9__libevent_field_calibrate(struct event_base *base);
 
 /* True if public calls must tell of wakes. */
 static inline bool d9__libevent_wakes_are_public(void)
@@ -40,11 +40,11 @@ static inline bool d9__libevent_wakes_are_public(void)
 }
 
 /* Called by the hooks, only during calibration: libevent's inner calls reach them. */
-void d9__libevent_probe_assign(void);
-void d9__libevent_probe_activation(void);
+void d9__libevent_field_probe_assign(void);
+void d9__libevent_field_probe_activation(void);
 
 /* The program brings its own allocator: the size of a base cannot be asked for. */
-void d9__libevent_note_allocator(void);
+void d9__libevent_field_note_allocator(void);
 
 /* The event whose callback runs on |base|, or NULL.  On the thread that runs it. */
 static inline void *d9__libevent_current_event(const struct event_base *base)
@@ -70,10 +70,10 @@ static inline d9__event_fn d9__libevent_callback_in(const struct event *event)
  * When the timer |event|, which was just activated or is about to run, was due: ns of
  * CLOCK_MONOTONIC, or 0 if that is unknown or not plausible at |now_ns|.
  */
-uint64_t d9__libevent_due_ns(const void *event, uint64_t now_ns);
+uint64_t d9__libevent_field_due_ns(const void *event, uint64_t now_ns);
 
 /* The next deadline of |event|, whose timer is set: ns of CLOCK_MONOTONIC, or 0 if unknown. */
-uint64_t d9__libevent_deadline_ns(const void *event);
+uint64_t d9__libevent_field_deadline_ns(const void *event);
 
 /* The program's |timeout|, which may be one of libevent's common ones, in ns. */
-uint64_t d9__libevent_timeout_ns(const struct timeval *timeout);
+uint64_t d9__libevent_field_timeout_ns(const struct timeval *timeout);

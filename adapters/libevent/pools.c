@@ -121,7 +121,7 @@ static inline void run_begins(struct d9__libevent_thread *thread, struct d9__stu
 /* The callback that libevent registers for a listener; NULL until it made one. */
 static _Atomic(void *) listener_callback;
 
-void d9__note_listener_callback(d9__event_fn callback)
+void d9__libevent_pool_note_listener_callback(d9__event_fn callback)
 {
 	atomic_store_explicit(&listener_callback, (void *)callback, memory_order_relaxed);
 }
@@ -146,7 +146,7 @@ static inline uint16_t kind_of_event(struct d9__stub *stub, int fd, short what)
 
 static void describe_due(struct d9_poll *poll, const void *event)
 {
-	poll->ready_ns = d9__libevent_due_ns(event, d9_loop_now());
+	poll->ready_ns = d9__libevent_field_due_ns(event, d9_loop_now());
 	if (poll->ready_ns)
 		poll->reason = D9_WAKE_TIMER;
 }
@@ -453,12 +453,12 @@ static void *wrap(struct d9__stubs *pool, void *callback, const void *site, enum
 	if (__builtin_expect(callback && wrapped == callback, 0) &&
 	    !d9__stubs_find(pool, callback)) {
 		atomic_fetch_add_explicit(&d9__stubs_full, 1, memory_order_relaxed);
-		d9__libevent_degrade_poll("more distinct callbacks than stubs");
+		d9__libevent_capability_degrade_poll("more distinct callbacks than stubs");
 	}
 	return wrapped;
 }
 
-d9__event_fn d9__wrap_event(d9__event_fn callback, const void *site, enum d9__stub_kind kind)
+d9__event_fn d9__libevent_pool_wrap_event(d9__event_fn callback, const void *site, enum d9__stub_kind kind)
 {
 	return (d9__event_fn)wrap(&event_pool, (void *)callback, site, kind);
 }
@@ -471,8 +471,8 @@ static __attribute__((noinline)) d9__event_fn wrap_called_slow(struct d9__libeve
 	struct d9__stub *stub;
 	d9__event_fn wrapped;
 
-	*callback = d9__unwrap_event(*callback);
-	wrapped = d9__wrap_event(*callback, d9__libevent_site(caller), kind);
+	*callback = d9__libevent_pool_unwrap_event(*callback);
+	wrapped = d9__libevent_pool_wrap_event(*callback, d9__libevent_thread_site(caller), kind);
 	stub = d9__stubs_find(&event_pool, (void *)wrapped);
 	if (stub)
 		thread->latest[kind] = (uint16_t)(stub - event_pool.slots + 1);
@@ -483,7 +483,7 @@ static __attribute__((noinline)) d9__event_fn wrap_called_slow(struct d9__libeve
  * A stub whose site is the caller itself stands for calls by the program, while no other call of its
  * is under way; and its callback is no stub.
  */
-d9__event_fn d9__wrap_event_called(struct d9__libevent_thread *thread, d9__event_fn *callback,
+d9__event_fn d9__libevent_pool_wrap_event_called(struct d9__libevent_thread *thread, d9__event_fn *callback,
 				   void *caller, enum d9__stub_kind kind)
 {
 	unsigned latest = thread->latest[kind];
@@ -529,7 +529,7 @@ static __attribute__((noinline)) void arm(struct d9__stub *stub, const struct ev
 	});
 }
 
-void d9__event_made(struct d9__libevent_thread *thread, const struct event_base *base,
+void d9__libevent_pool_event_made(struct d9__libevent_thread *thread, const struct event_base *base,
 		    const struct event *event, d9__event_fn wrapped, int fd, short events, void *arg)
 {
 	unsigned latest = thread->latest[D9__STUB_POLL];
@@ -543,7 +543,7 @@ void d9__event_made(struct d9__libevent_thread *thread, const struct event_base 
 		arm(stub, base, event, fd, events, arg);
 }
 
-void d9__event_freed(d9__event_fn wrapped)
+void d9__libevent_pool_event_freed(d9__event_fn wrapped)
 {
 	struct d9__stub *stub = d9__stubs_find(&event_pool, (void *)wrapped);
 
@@ -551,59 +551,59 @@ void d9__event_freed(d9__event_fn wrapped)
 		count_alive(stub, -UINT32_C(1));
 }
 
-d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind)
+d9__pair_fn d9__libevent_pool_wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind)
 {
 	return (d9__pair_fn)wrap(&pair_pool, (void *)callback, site, kind);
 }
 
-d9__bufferevent_event_fn d9__wrap_bufferevent_event(d9__bufferevent_event_fn callback,
+d9__bufferevent_event_fn d9__libevent_pool_wrap_bufferevent_event(d9__bufferevent_event_fn callback,
 						    const void *site)
 {
 	return (d9__bufferevent_event_fn)wrap(&bufferevent_pool, (void *)callback, site,
 					      D9__STUB_SPAN);
 }
 
-d9__listener_fn d9__wrap_listener(d9__listener_fn callback, const void *site)
+d9__listener_fn d9__libevent_pool_wrap_listener(d9__listener_fn callback, const void *site)
 {
 	return (d9__listener_fn)wrap(&listener_pool, (void *)callback, site, D9__STUB_SPAN);
 }
 
-d9__dns_fn d9__wrap_dns(d9__dns_fn callback, const void *site)
+d9__dns_fn d9__libevent_pool_wrap_dns(d9__dns_fn callback, const void *site)
 {
 	return (d9__dns_fn)wrap(&dns_pool, (void *)callback, site, D9__STUB_SPAN);
 }
 
-d9__addrinfo_fn d9__wrap_addrinfo(d9__addrinfo_fn callback, const void *site)
+d9__addrinfo_fn d9__libevent_pool_wrap_addrinfo(d9__addrinfo_fn callback, const void *site)
 {
 	return (d9__addrinfo_fn)wrap(&addrinfo_pool, (void *)callback, site, D9__STUB_SPAN);
 }
 
-d9__answer_fn d9__wrap_answer(d9__answer_fn callback, const void *site)
+d9__answer_fn d9__libevent_pool_wrap_answer(d9__answer_fn callback, const void *site)
 {
 	return (d9__answer_fn)wrap(&answer_pool, (void *)callback, site, D9__STUB_SPAN);
 }
 
-d9__maker_fn d9__wrap_maker(d9__maker_fn callback, const void *site)
+d9__maker_fn d9__libevent_pool_wrap_maker(d9__maker_fn callback, const void *site)
 {
 	return (d9__maker_fn)wrap(&maker_pool, (void *)callback, site, D9__STUB_SPAN);
 }
 
-d9__error_fn d9__wrap_error(d9__error_fn callback, const void *site)
+d9__error_fn d9__libevent_pool_wrap_error(d9__error_fn callback, const void *site)
 {
 	return (d9__error_fn)wrap(&error_pool, (void *)callback, site, D9__STUB_SPAN);
 }
 
-d9__event_fn d9__unwrap_event(d9__event_fn callback)
+d9__event_fn d9__libevent_pool_unwrap_event(d9__event_fn callback)
 {
 	return (d9__event_fn)d9__stubs_unwrap(&event_pool, (void *)callback);
 }
 
-d9__pair_fn d9__unwrap_pair(d9__pair_fn callback)
+d9__pair_fn d9__libevent_pool_unwrap_pair(d9__pair_fn callback)
 {
 	return (d9__pair_fn)d9__stubs_unwrap(&pair_pool, (void *)callback);
 }
 
-d9__bufferevent_event_fn d9__unwrap_bufferevent_event(d9__bufferevent_event_fn callback)
+d9__bufferevent_event_fn d9__libevent_pool_unwrap_bufferevent_event(d9__bufferevent_event_fn callback)
 {
 	return (d9__bufferevent_event_fn)d9__stubs_unwrap(&bufferevent_pool, (void *)callback);
 }

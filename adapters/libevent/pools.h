@@ -20,9 +20,9 @@ enum d9__stub_kind {
 };
 
 /* Each returns |callback| itself if it is NULL or no stub is left. */
-d9__event_fn d9__wrap_event(d9__event_fn callback, const void *site, enum d9__stub_kind kind);
-d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind);
-d9__bufferevent_event_fn d9__wrap_bufferevent_event(d9__bufferevent_event_fn callback,
+d9__event_fn d9__libevent_pool_wrap_event(d9__event_fn callback, const void *site, enum d9__stub_kind kind);
+d9__pair_fn d9__libevent_pool_wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind);
+d9__bufferevent_event_fn d9__libevent_pool_wrap_bufferevent_event(d9__bufferevent_event_fn callback,
 						    const void *site);
 
 struct d9__libevent_thread;
@@ -31,33 +31,33 @@ struct d9__libevent_thread;
  * Wrap what a hook was given whose caller is |caller|: unwrap |*callback|, and find the site.
  * Quick if this thread's latest one of the kind, POLL or ONCE, was the same.
  */
-d9__event_fn d9__wrap_event_called(struct d9__libevent_thread *thread, d9__event_fn *callback,
+d9__event_fn d9__libevent_pool_wrap_event_called(struct d9__libevent_thread *thread, d9__event_fn *callback,
 				   void *caller, enum d9__stub_kind kind);
 
 /*
  * event_new() made |event|, whose callback this thread just wrapped.  If many of its kind live it is a task
  * from now on, so that those which never run are seen to heap up.  |arg|: what it will be called with.
  */
-void d9__event_made(struct d9__libevent_thread *thread, const struct event_base *base,
+void d9__libevent_pool_event_made(struct d9__libevent_thread *thread, const struct event_base *base,
 		    const struct event *event, d9__event_fn wrapped, int fd, short events, void *arg);
 
 /* One that event_new() made, with the callback |wrapped|, is about to be freed. */
-void d9__event_freed(d9__event_fn wrapped);
+void d9__libevent_pool_event_freed(d9__event_fn wrapped);
 
 /* libevent registers |callback| for a listener: its tasks are of that kind. */
-void d9__note_listener_callback(d9__event_fn callback);
+void d9__libevent_pool_note_listener_callback(d9__event_fn callback);
 
-d9__listener_fn d9__wrap_listener(d9__listener_fn callback, const void *site);
-d9__dns_fn d9__wrap_dns(d9__dns_fn callback, const void *site);
-d9__addrinfo_fn d9__wrap_addrinfo(d9__addrinfo_fn callback, const void *site);
-d9__answer_fn d9__wrap_answer(d9__answer_fn callback, const void *site);
-d9__maker_fn d9__wrap_maker(d9__maker_fn callback, const void *site);
-d9__error_fn d9__wrap_error(d9__error_fn callback, const void *site);
+d9__listener_fn d9__libevent_pool_wrap_listener(d9__listener_fn callback, const void *site);
+d9__dns_fn d9__libevent_pool_wrap_dns(d9__dns_fn callback, const void *site);
+d9__addrinfo_fn d9__libevent_pool_wrap_addrinfo(d9__addrinfo_fn callback, const void *site);
+d9__answer_fn d9__libevent_pool_wrap_answer(d9__answer_fn callback, const void *site);
+d9__maker_fn d9__libevent_pool_wrap_maker(d9__maker_fn callback, const void *site);
+d9__error_fn d9__libevent_pool_wrap_error(d9__error_fn callback, const void *site);
 
 /* The program's own callback behind a stub; anything else is returned as it is. */
-d9__event_fn d9__unwrap_event(d9__event_fn callback);
-d9__pair_fn d9__unwrap_pair(d9__pair_fn callback);
-d9__bufferevent_event_fn d9__unwrap_bufferevent_event(d9__bufferevent_event_fn callback);
+d9__event_fn d9__libevent_pool_unwrap_event(d9__event_fn callback);
+d9__pair_fn d9__libevent_pool_unwrap_pair(d9__pair_fn callback);
+d9__bufferevent_event_fn d9__libevent_pool_unwrap_bufferevent_event(d9__bufferevent_event_fn callback);
 
 /* Callbacks that run unrecorded because no stub was left, over all pools. */
 extern _Atomic(uint32_t) d9__stubs_full;

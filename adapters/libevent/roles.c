@@ -65,7 +65,7 @@ static bool is_handshake(const struct d9__libevent_thread *thread, const char *r
 	       role != bufferevent_read;
 }
 
-void d9__note_event_role(const struct d9__libevent_thread *thread, d9__event_fn callback, int fd,
+void d9__libevent_role_note_event_role(const struct d9__libevent_thread *thread, d9__event_fn callback, int fd,
 			 short events)
 {
 	const char *role = role_of_event(thread, fd, events), *known;
@@ -85,7 +85,7 @@ static void note(const void *callback, const char *role)
 		d9__callback_role_set(callback, role);
 }
 
-void d9__note_once_role(d9__event_fn callback)
+void d9__libevent_role_note_once_role(d9__event_fn callback)
 {
 	/* Nothing else of libevent's makes one. */
 	note((const void *)callback, "loopexit");
@@ -98,7 +98,7 @@ static bool runs_dns(const struct d9__libevent_thread *thread)
 	return running && !strncmp(running, "evdns", strlen("evdns"));
 }
 
-void d9__note_deferred_role(const struct d9__libevent_thread *thread, d9__pair_fn callback)
+void d9__libevent_role_note_deferred_role(const struct d9__libevent_thread *thread, d9__pair_fn callback)
 {
 	switch (thread->making) {
 	case D9__MAKING_BUFFEREVENT:
@@ -116,7 +116,7 @@ void d9__note_deferred_role(const struct d9__libevent_thread *thread, d9__pair_f
 	}
 }
 
-void d9__note_finalizer_role(d9__pair_fn callback)
+void d9__libevent_role_note_finalizer_role(d9__pair_fn callback)
 {
 	/* Nothing but a bufferevent has several callbacks to finalize. */
 	note((const void *)callback, "bufferevent finalizer");

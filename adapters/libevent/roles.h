@@ -30,10 +30,10 @@ enum d9__libevent_making {
 struct d9__libevent_thread;
 
 /* libevent registers |callback| for an event.  Any lock of libevent's may be held. */
-void d9__note_event_role(const struct d9__libevent_thread *thread, d9__event_fn callback, int fd,
+void d9__libevent_role_note_event_role(const struct d9__libevent_thread *thread, d9__event_fn callback, int fd,
 			 short events);
 
 /* Note the role of a one-shot event, of a deferred callback, and of a finalizer. */
-void d9__note_once_role(d9__event_fn callback);
-void d9__note_deferred_role(const struct d9__libevent_thread *thread, d9__pair_fn callback);
-void d9__note_finalizer_role(d9__pair_fn callback);
+void d9__libevent_role_note_once_role(d9__event_fn callback);
+void d9__libevent_role_note_deferred_role(const struct d9__libevent_thread *thread, d9__pair_fn callback);
+void d9__libevent_role_note_finalizer_role(d9__pair_fn callback);

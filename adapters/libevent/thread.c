@@ -28,7 +28,7 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *
 	walk->in_libevent |= d9__in_libevent(address);
 	if (D9__LIBEVENT_ARCHIVE && !walk->in_libevent)
 		return _URC_NO_REASON;
-	if (d9__in_libevent(address) || d9__libevent_is_ours(address))
+	if (d9__in_libevent(address) || d9__libevent_base_is_ours(address))
 		return _URC_NO_REASON;
 	/* The outermost frame of a coroutine has a caller that is any word of its stack. */
 	if (d9__callsite_is_code(address))
@@ -51,7 +51,7 @@ static void *site_of_tail_call(const struct d9__libevent_thread *thread)
 	return thread->now.stub ? thread->now.stub->callback : NULL;
 }
 
-void *d9__libevent_site(void *caller)
+void *d9__libevent_thread_site(void *caller)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	bool by_libevent = d9__called_by_libevent(thread, caller);
@@ -60,7 +60,7 @@ void *d9__libevent_site(void *caller)
 		thread->by_libevent = by_libevent;
 	if (thread->site)
 		return thread->site;
-	if (d9__libevent_is_ours(caller))
+	if (d9__libevent_base_is_ours(caller))
 		return site_of_tail_call(thread);
 	if (!by_libevent)
 		return caller;
@@ -69,7 +69,7 @@ void *d9__libevent_site(void *caller)
 	return walk_to_program();
 }
 
-void d9__libevent_scope_enter(struct d9__libevent_scope *scope, void *caller)
+void d9__libevent_thread_scope_enter(struct d9__libevent_scope *scope, void *caller)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	bool by_libevent = d9__called_by_libevent(thread, caller);
@@ -85,10 +85,10 @@ void d9__libevent_scope_enter(struct d9__libevent_scope *scope, void *caller)
 			thread->site = (void *)thread->now.stub->site;
 		return;
 	}
-	thread->site = d9__libevent_is_ours(caller) ? site_of_tail_call(thread) : caller;
+	thread->site = d9__libevent_base_is_ours(caller) ? site_of_tail_call(thread) : caller;
 }
 
-void d9__libevent_scope_leave(struct d9__libevent_scope *scope)
+void d9__libevent_thread_scope_leave(struct d9__libevent_scope *scope)
 {
 	d9__libevent_thread()->site = scope->saved;
 }

@@ -36,7 +36,7 @@ struct d9__libevent_thread {
 	struct d9__libevent_context now;
 	void *site;     /* who called the outermost hooked function of libevent; NULL: none active */
 	uint32_t depth; /* ready in this batch, the next one included */
-	/* The latest answer of d9__wrap_event_called(), of two kinds: stub + 1; 0: none. */
+	/* The latest answer of d9__libevent_pool_wrap_event_called(), of two kinds: stub + 1; 0: none. */
 	uint16_t latest[2];
 	bool skip_assign;  /* the next event_assign() comes from a hook that has seen to it */
 	bool constructing; /* inside the outermost constructor of a base */
@@ -93,16 +93,16 @@ struct d9__libevent_scope {
 	void *saved;
 };
 
-void d9__libevent_scope_enter(struct d9__libevent_scope *scope, void *caller);
-void d9__libevent_scope_leave(struct d9__libevent_scope *scope);
+void d9__libevent_thread_scope_enter(struct d9__libevent_scope *scope, void *caller);
+void d9__libevent_thread_scope_leave(struct d9__libevent_scope *scope);
 
 /* The site of a registration that returns to |caller|. */
-void *d9__libevent_site(void *caller);
+void *d9__libevent_thread_site(void *caller);
 
 /* The site of a registration by a function that only libevent calls. */
 static inline void *d9__libevent_own_site(void *caller)
 {
-	void *site = d9__libevent_site(caller);
+	void *site = d9__libevent_thread_site(caller);
 
 	d9__libevent_self.by_libevent = true;
 	return site;
@@ -110,8 +110,8 @@ static inline void *d9__libevent_own_site(void *caller)
 
 /* The site alone is the caller's; what is being made stays what it was. */
 #define D9__SCOPE()                                                                                \
-	__attribute__((cleanup(d9__libevent_scope_leave))) struct d9__libevent_scope scope;        \
-	d9__libevent_scope_enter(&scope, __builtin_return_address(0))
+	__attribute__((cleanup(d9__libevent_thread_scope_leave))) struct d9__libevent_scope scope;        \
+	d9__libevent_thread_scope_enter(&scope, __builtin_return_address(0))
 
 /* Both: what libevent registers until the block ends is for |what|, D9__MAKING_... */
 #define D9__SCOPE_MAKING(what)                                                                     \

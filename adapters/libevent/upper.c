@@ -19,56 +19,56 @@ static d9__pair_fn span_of_pair(d9__pair_fn callback)
 {
 	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
-	return d9__wrap_pair(callback, d9__libevent_thread()->site, D9__STUB_SPAN);
+	return d9__libevent_pool_wrap_pair(callback, d9__libevent_thread()->site, D9__STUB_SPAN);
 }
 
 static d9__bufferevent_event_fn span_of_bufferevent_event(d9__bufferevent_event_fn callback)
 {
 	if (!callback || d9__libevent_is_static() || d9__is_callback_of_libevent((void *)callback))
 		return callback;
-	return d9__wrap_bufferevent_event(callback, d9__libevent_thread()->site);
+	return d9__libevent_pool_wrap_bufferevent_event(callback, d9__libevent_thread()->site);
 }
 
 static d9__listener_fn span_of_listener(d9__listener_fn callback)
 {
 	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
-	return d9__wrap_listener(callback, d9__libevent_thread()->site);
+	return d9__libevent_pool_wrap_listener(callback, d9__libevent_thread()->site);
 }
 
 static d9__dns_fn span_of_dns(d9__dns_fn callback)
 {
 	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
-	return d9__wrap_dns(callback, d9__libevent_thread()->site);
+	return d9__libevent_pool_wrap_dns(callback, d9__libevent_thread()->site);
 }
 
 static d9__addrinfo_fn span_of_addrinfo(d9__addrinfo_fn callback)
 {
 	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
-	return d9__wrap_addrinfo(callback, d9__libevent_thread()->site);
+	return d9__libevent_pool_wrap_addrinfo(callback, d9__libevent_thread()->site);
 }
 
 static d9__answer_fn span_of_answer(d9__answer_fn callback)
 {
 	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
-	return d9__wrap_answer(callback, d9__libevent_thread()->site);
+	return d9__libevent_pool_wrap_answer(callback, d9__libevent_thread()->site);
 }
 
 static d9__maker_fn span_of_maker(d9__maker_fn callback)
 {
 	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
-	return d9__wrap_maker(callback, d9__libevent_thread()->site);
+	return d9__libevent_pool_wrap_maker(callback, d9__libevent_thread()->site);
 }
 
 static d9__error_fn span_of_error(d9__error_fn callback)
 {
 	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
-	return d9__wrap_error(callback, d9__libevent_thread()->site);
+	return d9__libevent_pool_wrap_error(callback, d9__libevent_thread()->site);
 }
 
 /*

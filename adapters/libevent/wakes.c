@@ -51,7 +51,7 @@ static void wake_timer(struct d9_loop *loop, const void *key)
 
 	d9_waker_self(&waker);
 	waker.task_id = 0;
-	waker.ns = d9__libevent_due_ns(key, waker.ns);
+	waker.ns = d9__libevent_field_due_ns(key, waker.ns);
 	d9_wake(loop, (uintptr_t)key, D9_WAKE_TIMER, &waker);
 }
 
@@ -118,7 +118,7 @@ int d9__hook_event_callback_activate_nolock_(struct event_base *base,
 	result = d9__real.event_callback_activate_nolock_(base, callback);
 	thread = d9__libevent_thread();
 	if (__builtin_expect(thread->calibrating, 0))
-		d9__libevent_probe_activation();
+		d9__libevent_field_probe_activation();
 	if (result && !wake_here(thread, base, callback))
 		wake(base, callback);
 	return result;
@@ -146,7 +146,7 @@ void d9__hook_event_active_nolock(struct event *event, int result, short n_calls
 	}
 	d9__real.event_active_nolock(event, result, n_calls);
 	if (__builtin_expect(d9__libevent_thread()->calibrating, 0))
-		d9__libevent_probe_activation();
+		d9__libevent_field_probe_activation();
 	wake(d9__real.event_get_base(event), event);
 }
 

@@ -23,7 +23,7 @@ int main(void)
 		if (foreign[i])
 			return 1;
 	}
-	printf("%d\n", d9__libev_compare(1000, 300000));
+	printf("%d\n", d9__libev_drain_compare(1000, 300000));
 	ev_loop_destroy(loop);
 	return 0;
 }
