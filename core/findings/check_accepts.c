@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* A loop that is held for less comes to its listeners soon enough. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 #define SITES_TOLD 3

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Examples under a finding. */

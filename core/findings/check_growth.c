@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Less growth is none. */

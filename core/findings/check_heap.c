@@ -9,7 +9,7 @@
 
 #include "analyze/heap.h"
 #include "analyze/metadata.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 #define SITES_TOLD    5

@@ -6,7 +6,7 @@
 
 #include "analyze/helpers.h"
 #include "analyze/stalls.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* So many runs, that waited on average so long behind others, and so many times as long as they took. */

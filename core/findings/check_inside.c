@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/stalls.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* ---- where it sleeps ---- */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Told if it went on for so many windows, as those of one callback are. */

@@ -7,7 +7,7 @@
 
 #include "analyze/hot.h"
 #include "analyze/stalls.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Shorter ones are not worth telling. */

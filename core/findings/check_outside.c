@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Told if it takes one in so many parts of the trace, or if one call takes so long. */

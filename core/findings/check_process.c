@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Fewer live tasks of one callback are no leak worth telling. */

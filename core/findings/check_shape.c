@@ -8,7 +8,7 @@
 
 #include "analyze/shape.h"
 #include "analyze/stalls.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* The long calls of a callback are few: one in so many. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/place_text.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 static const char *advice_for(const struct d9__sign *sign)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "analyze/stale.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Told louder if so many ran early, and one in so many of the timer's runs. */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Examples under a finding. */

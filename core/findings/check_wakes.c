@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analyze/lost.h"
-#include "findings/findings.h"
+#include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Told from so many on, if at least every second wake that found the loop asleep was lost. */

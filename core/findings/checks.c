@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "findings/check_parts.h"
 #include "findings/checks.h"
 
 /*

@@ -8,6 +8,7 @@
 
 #include "analyze/hot.h"
 #include "base/utf8.h"
+#include "findings/check_parts.h"
 #include "findings/findings.h"
 #include "text/units.h"
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "analyze/analysis.h"
+#include "findings/check_parts.h"
 #include "findings/findings.h"
 
 /* Version of the JSON: grows when something is removed or changes its meaning. */
