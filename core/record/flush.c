@@ -373,8 +373,9 @@ static bool is_left(void)
 }
 
 /*
- * As if the process had been killed: the ring keeps it for a recovery that can write.  Where a later recorder
- * may use the ring, only the count of the losses stays.
+ * Leave in the ring what could not be written, as if the process had been killed, for a recovery that can write.
+ * A later recorder that uses the ring writes the events of chunks that are open still; of sealed ones it has only
+ * the count of what was lost.
  */
 static void leave_unwritten(void)
 {

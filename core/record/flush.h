@@ -46,7 +46,6 @@ struct d9__flush {
 	_Atomic(int) stop;          /* a request to end */
 	_Atomic(bool) on_to_the_end; /* before |stop|: it recorded when it was told to end */
 	_Atomic(bool) last;         /* before |stop|: no recorder of this process comes after this one */
-	_Atomic(uint64_t) give_up_ns; /* with |stop|: no retries after this */
 };
 
 extern struct d9__flush d9__flush;
