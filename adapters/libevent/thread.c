@@ -7,8 +7,8 @@
 
 #include "hook/stubs.h"
 #include "libevent/bases.h"
-#include "loop/adapter.h"
 #include "libevent/thread.h"
+#include "loop/adapter.h"
 
 _Thread_local struct d9__libevent_thread d9__libevent_self D9_TLS;
 

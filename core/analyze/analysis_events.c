@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
-#include "analyze/hot_threads.h"
 #include "analyze/helpers.h"
+#include "analyze/hot_threads.h"
 #include "analyze/span_roles.h"
 #include "analyze/stale.h"
 #include "base/utf8.h"

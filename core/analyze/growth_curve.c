@@ -4,7 +4,6 @@
 #include "analyze/growth_curve.h"
 #include "base/time.h"
 
-
 static void halve(struct d9__growth_curve *curve)
 {
 	for (unsigned i = 0; i < D9__CURVE_POINTS / 2; i++)

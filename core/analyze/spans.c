@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/shape.h"
 #include "analyze/budget.h"
+#include "analyze/shape.h"
 #include "analyze/spans.h"
 #include "analyze/stalls.h"
 #include "base/array.h"

@@ -15,10 +15,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/dir.h"
 #include "base/sanitized.h"
-#include "base/descriptors.h"
-
 
 #define SHARED_ABOVE 200
 #define TSAN_ABOVE_MIN 512

@@ -10,14 +10,14 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/store_name.h"
-#include "base/utf8.h"
-#include "base/heap.h"
 #include "base/environment.h"
-#include "base/spelling.h"
+#include "base/heap.h"
 #include "base/options.h"
 #include "base/span_filter.h"
+#include "base/spelling.h"
+#include "base/store_name.h"
 #include "base/trigger_text.h"
+#include "base/utf8.h"
 
 enum kind { BOOL, NUMBER, CHOICE, TEXT };
 

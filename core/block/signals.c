@@ -25,7 +25,6 @@
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_signal.h"
 
-
 typedef void (*handler_t)(int);
 
 /* ---- actions ---- */

@@ -18,12 +18,12 @@
 
 #include "analyze/budget.h"
 #include "analyze/processes.h"
+#include "base/directory.h"
 #include "cli/cmd.h"
 #include "cli/cmd_symbolize.h"
 #include "cli/symbolize/spawn_names.h"
 #include "cli/symbolize/symbolize_output.h"
 #include "cli/symbolize/symbolize_summary.h"
-#include "base/directory.h"
 #include "symbol/address_set.h"
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/info_json.h"
 #include "analyze/budget.h"
 #include "base/utf8.h"
+#include "cli/info_json.h"
 
 const char *d9__wall_text(uint64_t wall_ns, char buf[D9__WALL_LEN])
 {

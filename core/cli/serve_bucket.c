@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cmd.h"
 #include "base/directory.h"
+#include "cli/cmd.h"
 #include "serve/bucket_source.h"
 #include "serve/source.h"
 #include "tool/user_folder.h"

@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "drain/dead_peers.h"
 #include "base/time.h"
+#include "drain/dead_peers.h"
 #include "drain/peers.h"
 #include "ring/clock.h"
 #include "segment/user_callbacks.h"

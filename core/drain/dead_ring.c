@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/heap.h"
 #include "base/proc.h"
 #include "base/sort.h"
 #include "base/time.h"
 #include "drain/dead_ring.h"
 #include "format/wire.h"
-#include "base/descriptors.h"
 #include "ring/event_types.h"
 #include "ring/ring_view.h"
 #include "ring/side_ring.h"

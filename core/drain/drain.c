@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/encoder.h"
-#include "drain/drain.h"
 #include "base/heap.h"
-#include "drain/rates.h"
 #include "base/test_point.h"
+#include "drain/drain.h"
+#include "drain/rates.h"
+#include "format/encoder.h"
 
 #define GROUP      16
 #define GROUPS_MAX 20 /* per tick: about 50 ms of compression */

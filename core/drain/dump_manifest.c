@@ -15,9 +15,9 @@
 
 #include <dial9/error.h>
 
-#include "ring/clock.h"
 #include "base/descriptors.h"
 #include "base/time.h"
+#include "ring/clock.h"
 
 #define DAY_S	  86400
 

@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/heap.h"
 #include "drain/dump.h"
 #include "drain/dump_writer.h"
 #include "ring/clock.h"
-#include "base/descriptors.h"
 #include "segment/dump_tasks.h"
 #include "segment/segment_scan.h"
 

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "drain/peers.h"
 #include "base/descriptors.h"
 #include "base/time.h"
+#include "drain/peers.h"
 
 #define NAME       ".peers"
 #define CHEAP_NS   UINT64_C(5000000) /* some hundreds of peers: no need to wait, nor for a file */

@@ -10,13 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/dir.h"
 #include "base/array.h"
+#include "base/dir.h"
+#include "base/directory.h"
 #include "base/heap.h"
 #include "base/memory_limit.h"
 #include "base/sort.h"
 #include "drain/recover.h"
-#include "base/directory.h"
 
 #define KEPT_PER_SERVICE 2
 #define SPARED_BYTES     (UINT64_C(64) << 20) /* of one service, at most */

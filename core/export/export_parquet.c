@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "export/export_parquet.h"
-#include "export/export_sink.h"
 #include "export/export_partitions.h"
+#include "export/export_sink.h"
 #include "query/query.h"
 #include "query/query_schema.h"
 #include "text/fail.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/export_sink.h"
 #include "export/export_partitions.h"
+#include "export/export_sink.h"
 #include "fleet/segment_tables.h"
 #include "ship/tables.h"
 #include "text/fail.h"

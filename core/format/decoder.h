@@ -9,8 +9,8 @@
 
 #include "base/arena.h"
 #include "format/cursor.h"
-#include "format/pool.h"
 #include "format/definition.h"
+#include "format/pool.h"
 #include "format/varint.h"
 
 #define D9__DECODER_DEPTH_MAX 64 /* lists and maps inside one another */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "hook/elf_module.h"
 #include "base/own_memory.h"
+#include "hook/elf_module.h"
 
 #define DYN_AT_ONCE 32
 

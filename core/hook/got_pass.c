@@ -20,10 +20,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/own_memory.h"
 #include "hook/elf_module.h"
 #include "hook/got_pass.h"
 #include "hook/word.h"
-#include "base/own_memory.h"
 
 #define MODULES_MAX 2048
 #define SLOTS_MAX   16384

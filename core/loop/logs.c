@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>

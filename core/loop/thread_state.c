@@ -10,13 +10,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "loop/span_stack.h"
+#include "base/mapped.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
+#include "loop/span_stack.h"
 #include "loop/workers.h"
-#include "base/mapped.h"
-#include "record/sandbox.h"
 #include "record/sampling.h"
+#include "record/sandbox.h"
 
 _Atomic(uint32_t) d9__loop_epoch = 1;
 

@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/thread.h"
+#include "base/time.h"
 #include "record/flush.h"
 #include "ring/clock.h"
-#include "base/descriptors.h"
-#include "base/time.h"
 #include "segment/user_callbacks.h"
 
 #define PATIENCE_NS D9__SECOND_NS

@@ -14,9 +14,9 @@
 
 #include "base/heap.h"
 #include "base/time.h"
-#include "ring/clock.h"
 #include "record/dump_request.h"
 #include "record/flush.h"
+#include "ring/clock.h"
 
 #define WAIT_NS (100 * D9__MS_NS) /* between two looks whether the flush thread has ended */
 

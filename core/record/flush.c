@@ -24,7 +24,9 @@
 
 #include <dial9/error.h>
 
+#include "base/descriptors.h"
 #include "base/mapped.h"
+#include "base/sandbox.h"
 #include "base/sanitized.h"
 #include "base/test_point.h"
 #include "base/thread.h"
@@ -46,14 +48,12 @@
 #include "record/process_state.h"
 #include "record/requests.h"
 #include "record/sampling.h"
-#include "base/sandbox.h"
 #include "record/source.h"
 #include "record/system_facts.h"
 #include "record/triggers.h"
 #include "record/usage.h"
 #include "ring/chunk.h"
 #include "ring/clock.h"
-#include "base/descriptors.h"
 #include "ring/gate.h"
 #include "ring/note.h"
 #include "ring/ring_file.h"

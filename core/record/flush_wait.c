@@ -7,12 +7,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sandbox.h"
+#include "base/time.h"
 #include "record/flush.h"
 #include "record/flush_wait.h"
 #include "record/pace.h"
 #include "record/sampling.h"
-#include "base/sandbox.h"
-#include "base/time.h"
 #include "ring/ring_file.h"
 
 #define WAITING_SAMPLES 10

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/jit_copy.h"
 #include "base/descriptors.h"
+#include "record/jit_copy.h"
 
 #define NAME_MAX_BYTES 32 /* "perf-4294967295.map" */
 

@@ -11,15 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/flush.h"
-#include "record/lock_all.h"
 #include "base/mapped.h"
 #include "base/maps.h"
-#include "segment/modules.h"
+#include "base/sandbox.h"
+#include "record/flush.h"
+#include "record/lock_all.h"
+#include "record/sampling.h"
 #include "ring/note.h"
 #include "ring/ring_file.h"
-#include "base/sandbox.h"
-#include "record/sampling.h"
+#include "segment/modules.h"
 
 #define OURS_MAX   (48 + D9__MAPPED_MAX)
 #define USER_LIMIT ((uintptr_t)1 << 47)	 /* the kernel's own page, which is listed too, lies above */

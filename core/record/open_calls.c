@@ -10,9 +10,9 @@
 
 #include <dial9/error.h>
 
-#include "record/open_calls.h"
 #include "base/descriptors.h"
 #include "base/time.h"
+#include "record/open_calls.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
-#include "base/dir.h"
-#include "record/process_state.h"
 #include "base/descriptors.h"
+#include "base/dir.h"
 #include "base/time.h"
+#include "record/process_state.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 

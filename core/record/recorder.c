@@ -21,33 +21,33 @@
 #include <dial9/error.h>
 #include <dial9/version.h>
 
-#include "base/heap.h"
-#include "record/aside.h"
-#include "segment/user_callbacks.h"
-#include "ring/chunk.h"
-#include "ring/clock.h"
 #include "base/environment.h"
-#include "ring/event_types.h"
-#include "record/facts.h"
-#include "record/flush.h"
-#include "ring/gate.h"
-#include "drain/health.h"
-#include "record/last_thread.h"
-#include "segment/metadata.h"
-#include "segment/modules.h"
-#include "ring/names.h"
-#include "ring/note.h"
-#include "record/recorder.h"
-#include "ring/ring_file.h"
+#include "base/heap.h"
 #include "base/sandbox.h"
-#include "record/sampling.h"
-#include "ring/slot.h"
-#include "record/source.h"
 #include "base/span_filter.h"
 #include "base/thread.h"
 #include "base/time.h"
+#include "drain/health.h"
+#include "record/aside.h"
+#include "record/facts.h"
+#include "record/flush.h"
+#include "record/last_thread.h"
+#include "record/recorder.h"
+#include "record/sampling.h"
+#include "record/source.h"
 #include "record/triggers.h"
 #include "record/usage.h"
+#include "ring/chunk.h"
+#include "ring/clock.h"
+#include "ring/event_types.h"
+#include "ring/gate.h"
+#include "ring/names.h"
+#include "ring/note.h"
+#include "ring/ring_file.h"
+#include "ring/slot.h"
+#include "segment/metadata.h"
+#include "segment/modules.h"
+#include "segment/user_callbacks.h"
 
 #define EXIT_DEADLINE_MS 1000
 #define TRIES_APART      64
@@ -832,8 +832,7 @@ static void fork_child(void)
 		d9__ring_forget_in_child();
 		d9__slot_forget_in_child();
 		d9__chunk_set_waker(NULL);
-		d9__note(
-D9_LOG_INFO, "forked from process %ld", parent);
+		d9__note(D9_LOG_INFO, "forked from process %ld", parent);
 	}
 	if (was_running) {
 		d9__user_callbacks_fork_child();

@@ -7,7 +7,6 @@
 #include "record/sampling.h"
 #include "ring/ring_file.h"
 
-
 struct d9__sampling d9__sampling;
 struct d9__slot_stack d9__slot_stacks[D9__SLOT_COUNT];
 

@@ -24,7 +24,6 @@
 
 #include "base/sandbox.h"
 
-
 /* Call |fn| on a thread that is about to get a filter, for what has to be made before.  At most one function. */
 void d9__sandbox_on_enter(void (*fn)(void));
 

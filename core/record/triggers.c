@@ -25,7 +25,10 @@
 #include <dial9/error.h>
 #include <dial9/trigger.h>
 
+#include "base/descriptors.h"
 #include "base/heap.h"
+#include "base/sandbox.h"
+#include "base/time.h"
 #include "base/trigger_file.h"
 #include "base/trigger_text.h"
 #include "drain/dump_manifest.h"
@@ -33,10 +36,7 @@
 #include "drain/rates.h"
 #include "record/flush.h"
 #include "record/levels.h"
-#include "base/sandbox.h"
 #include "ring/clock.h"
-#include "base/descriptors.h"
-#include "base/time.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 #include "ring/names.h"

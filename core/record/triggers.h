@@ -17,8 +17,6 @@
 #include "drain/dump.h"
 #include "record/open_calls.h"
 
-
-
 /*
  * The least of what any trigger wants to know of a poll's length; UINT64_MAX: none does.  Armed or not, the end of a poll
  * compares its length with d9__long_poll_ns alone, which is the least of this and of what else there is to know of long ones.

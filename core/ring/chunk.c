@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring/chunk.h"
 #include "base/sort.h"
+#include "base/test_point.h"
+#include "ring/chunk.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
-#include "base/test_point.h"
 
 #define STATE_MASK UINT64_C(0xff)
 #define PIN        UINT64_C(0x100)

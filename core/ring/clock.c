@@ -19,8 +19,8 @@
 #include <cpuid.h>
 #endif
 
-#include "ring/clock.h"
 #include "base/time.h"
+#include "ring/clock.h"
 #include "ring/slot.h"
 
 #define VALID_NS       (250 * D9__MS_NS)

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "format/encoder.h"
 #include "ring/event_types.h"
-#include "base/heap.h"
 
 #define OPTIONAL(type) ((type) | D9__WIRE_OPTIONAL)
 #define F(...)         (const struct d9__field[]){ __VA_ARGS__ }

@@ -16,14 +16,14 @@
 #include <dial9/error.h>
 
 #include "base/directory.h"
-#include "ring/event_types.h"
-#include "ring/gate.h"
 #include "base/mapped.h"
 #include "base/memory_limit.h"
 #include "base/proc.h"
-#include "ring/ring_file.h"
 #include "base/sandbox.h"
 #include "base/test_point.h"
+#include "ring/event_types.h"
+#include "ring/gate.h"
+#include "ring/ring_file.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)
 #define OVERFLOW_UID   65534 /* /proc/sys/kernel/overflowuid as the kernel has it */
@@ -715,7 +715,6 @@ void d9__ring_forget_in_child(void)
 	d9__ring = (struct d9__ring){ .fd = -1 };
 	pthread_mutex_init(&start_lock, NULL);
 	errno = saved;
-
 }
 
 /* ---- losses ---- */

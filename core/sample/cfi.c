@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/cfi.h"
 #include "base/heap.h"
+#include "sample/cfi.h"
 
 #define STATES_MAX 16 /* that DW_CFA_remember_state keeps */
 

@@ -12,13 +12,13 @@
 
 #include <dial9/error.h>
 
-#include "ring/clock.h"
-#include "ring/gate.h"
 #include "base/mapped.h"
 #include "base/sanitized.h"
 #include "base/time.h"
-#include "record/sampling.h"
 #include "drain/side_event.h"
+#include "record/sampling.h"
+#include "ring/clock.h"
+#include "ring/gate.h"
 #include "ring/slot.h"
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_signal.h"

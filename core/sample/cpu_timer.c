@@ -19,7 +19,6 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-
 /* As the kernel numbers the clock of what a thread runs for: it counts by the scheduler, in nanoseconds. */
 static clockid_t clock_of(uint32_t tid)
 {

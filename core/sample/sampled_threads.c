@@ -15,7 +15,6 @@
 #include "record/sampling.h"
 #include "sample/sampled_threads.h"
 
-
 struct sampled_thread {
 	uint32_t tid; /* 0: none */
 	bool met;     /* by the walk that goes on */

@@ -24,7 +24,6 @@
 #include "sample/unwind_table.h"
 #include "segment/metadata.h"
 
-
 /* The text that the trace has of a source. */
 struct state {
 	const char *key;

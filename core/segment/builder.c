@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/encoder.h"
-#include "segment/builder.h"
 #include "base/array.h"
 #include "base/heap.h"
+#include "format/encoder.h"
 #include "ring/event_types.h"
+#include "segment/builder.h"
 
 static bool reserve(struct d9__builder *b, size_t more)
 {

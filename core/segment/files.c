@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/dir.h"
 #include "base/descriptors.h"
+#include "base/dir.h"
 #include "segment/files.h"
 #include "segment/retention.h"
 

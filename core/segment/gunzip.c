@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "segment/gunzip.h"
 #include "base/heap.h"
+#include "segment/gunzip.h"
 #include "segment/gzip.h"
 
 #define INPUT      65536u

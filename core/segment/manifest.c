@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
 #include "base/artefact.h"
+#include "base/descriptors.h"
 
 static int read_text(int dir_fd, const char *name, char text[D9__MANIFEST_BYTES])
 {

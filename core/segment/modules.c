@@ -17,11 +17,11 @@
 
 #include "base/array.h"
 #include "base/heap.h"
+#include "base/own_memory.h"
+#include "base/sandbox.h"
 #include "base/sanitized.h"
 #include "base/thread.h"
 #include "base/time.h"
-#include "base/own_memory.h"
-#include "base/sandbox.h"
 #include "ring/clock.h"
 #include "ring/note.h"
 #include "segment/modules.h"

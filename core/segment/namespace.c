@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/dir.h"
-#include "base/heap.h"
-#include "ring/clock.h"
 #include "base/descriptors.h"
+#include "base/dir.h"
 #include "base/directory.h"
+#include "base/heap.h"
 #include "base/time.h"
+#include "ring/clock.h"
 #include "ring/note.h"
 #include "segment/manifest.h"
 #include "segment/namespace.h"

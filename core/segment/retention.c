@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "segment/retention.h"
 #include "base/array.h"
 #include "base/heap.h"
+#include "segment/retention.h"
 
 void d9__retention_init(struct d9__retention *ret, uint64_t budget, uint64_t file_limit,
 			uint64_t rotation_ns)

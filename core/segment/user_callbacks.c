@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "segment/user_callbacks.h"
 #include "base/heap.h"
-#include "ring/note.h"
 #include "base/options.h"
 #include "base/thread.h"
 #include "base/time.h"
+#include "ring/note.h"
+#include "segment/user_callbacks.h"
 
 #define WAITING_MAX 64
 #define LINE_MAX_LEN 512

@@ -756,5 +756,4 @@ void d9__writer_close(struct d9__writer *w, uint64_t now_ns)
 	d9__builder_release(&w->note);
 	if (w->lead_in)
 		w->lead_in->release(&w->living);
-
 }

@@ -60,7 +60,6 @@ struct d9__writer {
 	const struct d9__lead_in *lead_in; /* each segment but the first begins by telling what lives; NULL: it does not */
 	struct d9__living_tasks living;
 
-
 	/* Paused: |retry_ns| is when to try again, after |backoff_ns|.  0: not paused. */
 	uint64_t retry_ns, backoff_ns;
 	struct d9__room room;

@@ -13,9 +13,9 @@
 
 #include <dial9/error.h>
 
+#include "base/directory.h"
 #include "base/time.h"
 #include "read/folder.h"
-#include "base/directory.h"
 #include "ship/dump_object.h"
 #include "ship/hour.h"
 #include "ship/refused.h"

@@ -11,8 +11,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "read/input.h"
 #include "base/directory.h"
+#include "read/input.h"
 #include "stage/claim.h"
 
 #define COPY_BYTES (64 << 10)

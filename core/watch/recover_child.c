@@ -101,7 +101,6 @@ static void settle(int result)
 		_exit(1);
 }
 
-
 /* Where root is the only user that there is, in a namespace of a user's own: with no capability, that user. */
 static bool give_up_capabilities(void)
 {

@@ -10,15 +10,15 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "tool/args.h"
-#include "cli/cmd.h"
-#include "text/text.h"
-#include "fuzz/fuzz.h"
-#include "base/utf8.h"
 #include "base/environment.h"
-#include "record/levels.h"
 #include "base/options.h"
 #include "base/trigger_text.h"
+#include "base/utf8.h"
+#include "cli/cmd.h"
+#include "fuzz/fuzz.h"
+#include "record/levels.h"
+#include "text/text.h"
+#include "tool/args.h"
 
 #define LINES_MAX 128
 

@@ -6,8 +6,8 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "ship/summary_sum.h"
 #include "fuzz/fuzz.h"
+#include "ship/summary_sum.h"
 
 static uint64_t number_at(struct json_object *list, size_t i)
 {

@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbol/elf_needs.h"
-#include "symbol/elf_program.h"
+#include "base/options.h"
 #include "cli/loop_libraries.h"
 #include "cli/run/record_cause.h"
-#include "base/options.h"
+#include "symbol/elf_needs.h"
+#include "symbol/elf_program.h"
 
 #define SCRIPT_BYTES 16384
 #define WORD_ENDS    " \t\r\n;&|()<>{}\"'`$="

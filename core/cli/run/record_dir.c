@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/run/record_dir.h"
 #include "base/directory.h"
+#include "cli/run/record_dir.h"
 
 #define N_PLACES 3
 

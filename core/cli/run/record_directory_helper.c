@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/directory.h"
 #include "cli/run/followers.h"
 #include "cli/run/record_directory_helper.h"
-#include "base/directory.h"
 #include "segment/namespace.h"
 
 #define FIRST_LOOK_MS 200

@@ -17,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/store_name.h"
 #include "base/time.h"
 #include "cli/cmd.h"
 #include "cli/run/record_child.h"
-#include "base/directory.h"
 #include "ship/shipped.h"
 #include "ship/tree.h"
 #include "stage/words.h"

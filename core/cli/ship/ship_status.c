@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cmd.h"
 #include "base/directory.h"
+#include "cli/cmd.h"
 #include "ship/refused.h"
 #include "ship/shipped.h"
 #include "text/json.h"

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "core/record/scratch.h"
 #include "base/directory.h"
+#include "core/record/scratch.h"
 
 #define OTHER 65534
 

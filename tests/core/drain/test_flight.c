@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-
 #include "base/sanitized.h"
 #include "core/record/scratch.h"
 #include "core/record/ticks.h"

@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-
 #include <dial9/loop.h>
 
 #include "core/record/scratch.h"

@@ -8,12 +8,12 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
+#include "drain/side_event.h"
 #include "loop/adapter.h"
 #include "loop/waits.h"
-#include "ring/gate.h"
-#include "ring/event_types.h"
 #include "record/sampling.h"
-#include "drain/side_event.h"
+#include "ring/event_types.h"
+#include "ring/gate.h"
 #include "ring/slot.h"
 #include "sample/unwind_table.h"
 #include "support/d9_test.h"

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/sample/perf_builder.h"
 #include "sample/perf_event.h"
 #include "sample/perf_records.h"
-#include "core/sample/perf_builder.h"
 #include "support/d9_test.h"
 
 #define RING 8192u

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sanitized.h"
 #include "base/own_memory.h"
+#include "base/sanitized.h"
 #include "segment/modules.h"
 #include "support/d9_test.h"
 
