@@ -28,11 +28,12 @@ static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 
 void d9__wire_resume(struct d9__thread *thread, struct d9__slot *slot)
 {
-	const struct d9__frame_running *top = &thread->frames[thread->n_frames - 1];
+	const struct d9__frame_running *top;
 	uint64_t ns = thread->resume_ns;
 
 	if (!ns || !thread->n_frames || thread->odd & D9__ODD_STOPPED)
 		return;
+	top = &thread->frames[thread->n_frames - 1];
 	thread->resume_ns = 0;
 	/* The wake by itself keeps readers from measuring the piece from an old wake. */
 	if (d9__gate_open(D9__GATE_WAKE))
