@@ -7,14 +7,25 @@ export const u32 = (n) => [...u16(n & 65535), ...u16(n >>> 16)];
 export const u64 = (n) => [...u32(Number(BigInt(n) & 0xffffffffn)), ...u32(Number(BigInt(n) >> 32n))];
 export const utf8 = (s) => [...Buffer.from(s)];
 export const str16 = (s) => [...u16(utf8(s).length), ...utf8(s)];
-export const str32 = (s) => [...u32(utf8(s).length), ...utf8(s)];
+export function str32(s) {
+	const bytes = utf8(s);
+	return u32(bytes.length).concat(bytes);
+}
 export const schema = (id, name, fields, hasTime = 1) =>
 	[1, ...u16(id), ...str16(name), hasTime, ...u16(fields.length), ...fields.flatMap(([f, t]) => [...str16(f), t])];
 export const reset = (ns) => [5, ...u64(ns)];
 export const event = (id, delta, ...bytes) => [2, ...u16(id), delta & 255, delta >> 8 & 255, delta >> 16, ...bytes.flat()];
 export const pool = (id, s) => [3, ...u32(1), ...u32(id), ...str32(s)];
 export const stackPool = (id, addresses) => [4, ...u32(1), ...u32(id), ...u32(addresses.length), ...addresses.flatMap(u64)];
-export const stream = (...parts) => Uint8Array.from(parts.flat());
+export function stream(...parts) {
+	const bytes = new Uint8Array(parts.reduce((sum, part) => sum + (part.length ?? 1), 0));
+	let at = 0;
+	for (const part of parts) {
+		bytes.set(part.length === undefined ? [part] : part, at);
+		at += part.length ?? 1;
+	}
+	return bytes;
+}
 
 export function uleb(n) {
 	const bytes = [];
