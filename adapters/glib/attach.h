@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the preload library needs of the GLib adapter, and what its parts need of each other. */
+/* Functions of the GLib adapter for the preload library, and for the adapter's other files. */
 
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the preload library needs of the libev adapter; as libevent/attach.h. */
+/* Functions of the libev adapter for the preload library; libevent/attach.h has the same for libevent. */
 
 #pragma once
 

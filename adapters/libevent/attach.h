@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the preload library needs of the libevent adapter. */
+/* Functions of the libevent adapter for the preload library. */
 
 #pragma once
 

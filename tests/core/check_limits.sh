@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What tests/core/limits.list counts for each file only falls: lines longer than .clang-format's columns, and comments that begin with
+# The counts of tests/core/limits.list may only fall for each file: lines longer than .clang-format's columns, and comments that begin with
 # a riddle or leave out who acts (HACKING, "How we write").  And a struct's tag has one meaning.
 #
 #	UPDATE_LIMITS=1 top_srcdir=. tests/core/check_limits.sh		writes the counts down, where they fell
@@ -11,7 +11,7 @@ limits=tests/core/limits.list
 columns=$(sed -n 's/^ColumnLimit: //p' .clang-format)
 counted=$(mktemp)
 trap 'rm -f "$counted"' EXIT
-sources=$(find core adapters -name '*.[ch]' | LC_ALL=C sort)
+sources=$(find core adapters tests -name '*.[ch]' | LC_ALL=C sort)
 [ -n "$columns" ] && [ -n "$sources" ]
 
 # Lines "columns N FILE" and "riddles N FILE".
@@ -63,7 +63,7 @@ wrong=$(awk -v update="${UPDATE_LIMITS:-}" '
 [ -z "${UPDATE_LIMITS:-}" ] || cp "$counted" "$limits"
 
 # shellcheck disable=SC2086
-twice=$(grep -hoE '^(struct|enum|union) d9_[a-z0-9_]+ \{' $sources | LC_ALL=C sort | uniq -d)
+twice=$(grep -hoE '^(struct|enum|union) d9_[a-z0-9_]+ \{' $(find core adapters -name '*.[ch]') | LC_ALL=C sort | uniq -d)
 [ -z "$twice" ] || {
 	printf '%s\n' "$twice" "these tags have two meanings"
 	exit 1

@@ -90,7 +90,7 @@ static void test_reach_makes_zeros_up_to_the_index(void)
 	}
 	CU_ASSERT(d9__array_reach(items, &n, 0));
 	CU_ASSERT_EQUAL(items[0], 0xffff);
-	/* What it made grows on by one. */
+	/* An array that d9__array_reach() made grows on by one. */
 	for (size_t i = 0; i < 3000; i++) {
 		CU_ASSERT_FATAL(d9__array_grow(items, n));
 		items[n++] = 1;

@@ -47,7 +47,7 @@ ssize_t __wrap_pwrite(int fd, const void *bytes, size_t len, off_t at)
 static pthread_t thread;
 static struct d9_options options;
 
-/* What the flush thread finds of itself, at each tick. */
+/* The flush thread notes here at each tick that it knows itself, and where its stack is. */
 static struct {
 	_Atomic(unsigned) n;
 	_Atomic(bool) knows_itself;
@@ -317,7 +317,7 @@ static void test_end_that_cannot_write_says_why_and_counts_what_is_lost(void)
 	CU_ASSERT(d9__flush.unwritten);
 	CU_ASSERT_EQUAL(d9__flush.counters.events, 0);
 	lost = d9__health_lost_by(D9__LOSS_DISK) - before;
-	/* What is in a thread's hands is the next one's, which fails no more than that. */
+	/* The next flush thread takes the chunk that a thread holds open, and fails at nothing else. */
 	CU_ASSERT(lost > 0 && lost < EVENTS);
 	start(scratch_options());
 	end();
@@ -420,7 +420,7 @@ static void close_from(int first)
 		close(fd);
 }
 
-/* What it had is left as a killed process leaves it. */
+/* The thread's old segment is left as a killed process leaves it. */
 static void test_thread_that_steps_aside_while_the_program_closes_all_goes_on_in_another_segment(void)
 {
 	bool own;
@@ -540,7 +540,7 @@ static void test_wake_keeps_errno(void)
 
 /* ---- forks ---- */
 
-/* What the recorder's handler does. */
+/* Do as the recorder's fork handler does in the child. */
 static void forget_parent(void)
 {
 	d9__gate_set(0);

@@ -168,7 +168,7 @@ static void await_last_thread(void)
 	MUST(AGAIN_WAIT(has_last_thread()));
 }
 
-/* It has found that somebody is left, and looks again. */
+/* Wait until the last thread has found that other threads are left, and looks again. */
 static void await_looks(void)
 {
 	unsigned from = looks;

@@ -250,7 +250,7 @@ static void settle(void)
 
 static void test_who_has_more_to_tell_is_called_before_a_segment_ends(void)
 {
-	d9__metadata_settle(); /* nobody has */
+	d9__metadata_settle(); /* no callback is set */
 	d9__metadata_on_seal(settle);
 	CU_ASSERT_EQUAL(settled, 0);
 	d9__metadata_settle();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a packer puts out is given to zstd and zlib; who takes it away, and fails to write it, is the test. */
+/* Packer: zstd and zlib read its output; the test takes that away, or fails to write it. */
 #include "config.h"
 
 #include <errno.h>

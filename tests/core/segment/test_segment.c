@@ -514,7 +514,7 @@ static void test_segment_that_cannot_be_cut_is_cut_later(void)
 		cut_err = errors[i];
 		d9__segment_cut(&seg, &kept);
 		CU_ASSERT(!kept && !seg.open && seg.unfinished);
-		/* What failed first is told. */
+		/* The first failure is told, not the one of the cut. */
 		CU_ASSERT_STRING_EQUAL(seg.failed_op, "write");
 		cut_err = 0;
 		CU_ASSERT_EQUAL(d9__segment_finish(&seg, dir, &kept), 0);

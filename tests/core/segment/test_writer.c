@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What leads a segment in, when it is sealed and how it ends.  What a write that fails costs: nothing that was
- * written before it, and nothing of itself, because who gave it keeps it and gives it again.  The clock is the
+ * Writer: how a segment begins, when it is sealed and how it ends.  A write that fails costs nothing that was
+ * written before it, and nothing of itself, because the caller keeps it and gives it again.  The clock is the
  * test's, so that a minute of errors takes none.
  */
 #include "config.h"
@@ -486,7 +486,7 @@ static void test_note_begins_a_segment_only_if_it_is_worth_one(void)
 	CU_ASSERT(scribe.counters.bytes_recorded > 0);
 	scribe_end(&scribe);
 	CU_ASSERT_EQUAL(scratch_count("LastSignEvent"), 2 * PER_WRITE);
-	/* What builds them had no memory. */
+	/* The builder of the batch had no memory. */
 	scribe_new(&scribe, D9_COMPRESS_ZSTD);
 	build(&scribe);
 	scribe.batch.failed = true;
@@ -710,7 +710,7 @@ static void test_dump_that_cannot_be_written_to_its_end_is_none(void)
 	scribe_write(&scribe);
 	CU_ASSERT_FALSE(scribe.writer.seg.open);
 	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".zst") + scratch_files(scratch_dir, ".active"), 0);
-	/* Who asked for it tries again: there is no pause, and others' segments are not given for it. */
+	/* The caller tries again: the writer neither pauses nor evicts other processes' segments for it. */
 	CU_ASSERT_EQUAL(scribe.writer.retry_ns, 0);
 	CU_ASSERT_EQUAL(scribe.writer.ret.evicted, 0);
 	scribe_end(&scribe);
