@@ -56,6 +56,14 @@ D9_API uint64_t d9__task_told(struct d9_loop *loop, const struct d9_task *task);
 D9_API void d9__loop_outside(const void *function);
 
 /*
+ * A round of a loop that the program goes round by itself begins on this thread, and is over, where
+ * d9_loop_enter() and d9_loop_leave() would be too much.  What lies between two of them is the
+ * program's.  Inside a callback, or a run of a loop, they do nothing.  Quick.
+ */
+D9_API void d9__loop_round_begin(void);
+D9_API void d9__loop_round_end(void);
+
+/*
  * The task |key| of |loop| is armed by the call of |function| that returns to |caller|: it begins
  * to wait, and with it, if it |stays| armed, behind each of its polls.  |fd| is the descriptor that
  * it waits for; -1: none, or it was told by d9_task_arm().  Keeps errno; any lock but ours may be

@@ -11,6 +11,7 @@
 #include "loop/adapter.h"
 #include "loop/again.h"
 #include "loop/announce.h"
+#include "loop/between.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/plain.h"
@@ -42,7 +43,7 @@ uint64_t d9__polls_abandoned(void)
  */
 static void write_gap(struct d9__thread *thread, struct d9__slot *slot, uint64_t last_ns)
 {
-	thread->shared_ns = thread->resume_ns = 0;
+	thread->shared_ns = thread->resume_ns = thread->between.left_ns = 0;
 	memset(&thread->early, 0, sizeof(thread->early));
 	if (thread->odd & D9__ODD_STOPPED)
 		return;
@@ -288,6 +289,7 @@ void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 	last_ns = slot->last_ns;
 	ns = d9__slot_now(slot);
 	see_gate(thread, slot, gate, last_ns);
+	d9__between_end(thread, slot, ns);
 	/* One at this very address was left by a longjmp(). */
 	drop_inner(thread, slot, address, forget_run(thread, address), ns);
 	drop_deeper(thread, slot, ns);
@@ -335,6 +337,8 @@ void d9_loop_leave(struct d9_loop_run *run)
 	thread->stage = thread->n_runs ? D9__STAGE_ROUND : D9__STAGE_OUTSIDE;
 	if (thread->n_frames)
 		continue_outer(thread, address, outer);
+	else if (!thread->n_runs)
+		d9__between_begin(thread);
 }
 
 /* ---- waits ---- */
@@ -726,8 +730,11 @@ void d9__polls_thread_exit(void)
 	/* Even while recording is off: the id's next holder begins with an Unpark. */
 	if (!(thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED)) && (slot = d9__slot_self())) {
 		uint64_t last_ns = slot->last_ns;
-		uint64_t ns = d9__gate_open(D9__GATE_LOOP) ? d9__slot_now(slot) : last_ns;
+		bool open = d9__gate_open(D9__GATE_LOOP);
+		uint64_t ns = open ? d9__slot_now(slot) : last_ns;
 
+		if (open)
+			d9__between_tell_rest(thread, slot, ns);
 		d9__wire_close(thread, slot, ns);
 		d9__wire_park(thread, slot, ns);
 	}

@@ -200,6 +200,7 @@ static void start_over(struct d9__thread *thread)
 	thread->park_ns = thread->round_ns = 0;
 	thread->n_held = 0;
 	thread->parked = thread->refused = false;
+	memset(&thread->between, 0, sizeof(thread->between));
 	if (thread->n_frames)
 		thread->odd |= D9__ODD_FRAMES;
 	/* Nothing of a sandbox's child is recorded. */

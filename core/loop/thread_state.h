@@ -59,6 +59,13 @@ struct d9__run {
 	uint32_t n_frames; /* callbacks that ran when it began; those above run in it */
 };
 
+/* Outside of all loops, for who goes round them by himself; see between.h. */
+struct d9__between_rounds {
+	uint64_t left_ns; /* when it left the outermost one; 0: it is in one, or nothing is known */
+	/* Of those that were too short to be told one by one, since |since_ns|. */
+	uint64_t since_ns, calls, total_ns, max_ns;
+};
+
 struct d9__thread {
 	/* The members that every poll touches, in one cache line.  Owner thread only. */
 	union {
@@ -94,6 +101,7 @@ struct d9__thread {
 	uint32_t tid;
 	uintptr_t stack_low, stack_high; /* both 0: unknown */
 	const void *outside; /* the program's function that the loop is in, no callback; read by the flush thread */
+	struct d9__between_rounds between;
 	struct d9__cpu_time cpu;
 	struct d9__thread *next, **at; /* in the list of all; protected by its lock */
 

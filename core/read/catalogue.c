@@ -126,6 +126,8 @@ static const struct entry {
 	{ "SourceTimeEvent", D9_EVENT_SOURCE_TIME, false,
 	  { I("worker_id"), I("task_id"), T("phase"), I("calls"), I("total_ns"), I("max_ns"), T("function"),
 	    I("address") } },
+	{ "LoopOutsideEvent", D9_EVENT_LOOP_OUTSIDE, false,
+	  { I("worker_id"), I("from_ns"), I("to_ns") } },
 };
 
 static enum class class_of(uint8_t type)

@@ -132,6 +132,8 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 	[D9__EVENT_DUMP_TRIGGER] = { "DumpTriggerEvent",
 		FIELDS(T("trigger", D9__FIELD_POOLED_STRING), V("value"), V("threshold"),
 		       T("dump_id", D9__FIELD_POOLED_STRING), V("task_id"), V("callback")) },
+	[D9__EVENT_LOOP_OUTSIDE] = { "LoopOutsideEvent",
+		FIELDS(V("worker_id"), V("from_ns"), V("to_ns")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

@@ -80,6 +80,7 @@ function areOftenSlow({ calls, ns, longest, slow }) {
 export function sourceFlags(trace) {
 	const sums = new Map(), length = trace.end - trace.start;
 	for (const { time, worker_id: worker, task_id: task, phase, calls, total_ns: ns, max_ns: longest, function: place } of rowsNamed(trace, 'SourceTimeEvent', ['worker_id', 'task_id', 'phase', 'calls', 'total_ns', 'max_ns', 'function'])) {
+		if (!Number(task)) continue; // between rounds: no source's
 		const location = trace.tasks.get(task)?.location ?? '', key = `${phase}/${location}`;
 		if (!sums.has(key)) sums.set(key, { phase, location, place: '', calls: 0, ns: 0, longest: 0, slow: 0 });
 		const sum = sums.get(key);

@@ -52,6 +52,7 @@ export const KNOWN_EVENTS = {
 	LastSignEvent: 'worker_id task_id since_ns span:t',
 	ProcessStateEvent: 'resident_bytes descriptors threads cgroup_throttled_ns cgroup_throttled steal_ns runqueue_ns',
 	SourceTimeEvent: 'worker_id task_id phase:t calls total_ns max_ns function:t address',
+	LoopOutsideEvent: 'worker_id from_ns to_ns',
 };
 
 const FIELDS = new Map(Object.entries(KNOWN_EVENTS).map(([event, row]) => [event, new Map(row.split(' ').map((text) => {

@@ -161,6 +161,7 @@ D9_API void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run);
  * Say that the run begun with |run| is over.
  *
  * If the thread was inside a callback of an outer loop, that callback's poll goes on from now.
+ * Else what it does until its next d9_loop_enter() is the program's own, and told as that.
  * Fits __attribute__((cleanup)).
  *
  * Threads: the one that called d9_loop_enter().  Quick.

@@ -90,6 +90,7 @@ enum d9_event_kind {
 	D9_EVENT_SPAN_OPEN,
 	D9_EVENT_RECORDER_LOG,
 	D9_EVENT_DUMP_TRIGGER,
+	D9_EVENT_LOOP_OUTSIDE,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -307,13 +308,18 @@ enum {
 };
 enum {
 	D9_SOURCE_TIME_WORKER_ID,
-	D9_SOURCE_TIME_TASK_ID,
-	D9_SOURCE_TIME_PHASE, /* "prepare" or "check" */
+	D9_SOURCE_TIME_TASK_ID, /* 0 in phase "between" */
+	D9_SOURCE_TIME_PHASE, /* "prepare", "check" or "between" */
 	D9_SOURCE_TIME_CALLS,
 	D9_SOURCE_TIME_TOTAL_NS,
 	D9_SOURCE_TIME_MAX_NS,
 	D9_SOURCE_TIME_FUNCTION, /* "module+0x..." of the prepare() or check() function itself */
 	D9_SOURCE_TIME_ADDRESS	 /* the same in the recorded process */
+};
+enum {
+	D9_LOOP_OUTSIDE_WORKER_ID,
+	D9_LOOP_OUTSIDE_FROM_NS, /* when the thread left its loop */
+	D9_LOOP_OUTSIDE_TO_NS	 /* when it was in one again: the event's own time */
 };
 
 /** Text or bytes inside the reader; not terminated. */

@@ -101,7 +101,8 @@ static const struct {
 	{ "SpanCloseEvent", LOOP_SPAN_CLOSE }, { "TaskTerminateEvent", LOOP_TERMINATE },
 	{ "OffCpuEvent", LOOP_OFF_CPU },	      { "StaleTimerEvent", LOOP_STALE_TIMER },
 	{ "LogEvent", LOOP_LOG },		      { "TaskDumpEvent", LOOP_TASK_DUMP },
-	{ "TcpAcceptQueueEvent", LOOP_ACCEPT_QUEUE },
+	{ "TcpAcceptQueueEvent", LOOP_ACCEPT_QUEUE }, { "LoopOutsideEvent", LOOP_OUTSIDE },
+	{ "SourceTimeEvent", LOOP_SOURCE_TIME },
 };
 
 static enum loop_event_kind kind_of(const char *name)
@@ -143,6 +144,9 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 		{ "parent_span_instance_id", &event->parent },
 		{ "pending_connections", &event->pending }, { "backlog_limit", &event->backlog },
 		{ "ip_version", &event->ip_version }, { "socket_cookie", &event->cookie },
+		{ "from_ns", &event->from_ns },      { "to_ns", &event->to_ns },
+		{ "calls", &event->calls },          { "total_ns", &event->total_ns },
+		{ "max_ns", &event->max_ns },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
@@ -154,7 +158,7 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 static void set_field(struct loop_event *event, const char *name, const struct d9_value *value)
 {
 	if (!strcmp(name, "spawn_loc") || !strcmp(name, "span_name") ||
-	    !strcmp(name, "message") || !strcmp(name, "mistake"))
+	    !strcmp(name, "message") || !strcmp(name, "mistake") || !strcmp(name, "phase"))
 		copy_text(event->text, sizeof(event->text), value);
 	else if (!strcmp(name, "kind") || !strcmp(name, "level"))
 		copy_text(event->task_kind, sizeof(event->task_kind), value);

@@ -28,6 +28,8 @@ enum loop_event_kind {
 	LOOP_LOG = 'l',
 	LOOP_TASK_DUMP = 'd',
 	LOOP_ACCEPT_QUEUE = 'q',
+	LOOP_OUTSIDE = 'O',
+	LOOP_SOURCE_TIME = 'T',
 	LOOP_OTHER = '?',
 };
 
@@ -45,6 +47,8 @@ struct loop_event {
 	uint64_t timeout_ns, due_ns; /* of a stale timer */
 	uint64_t frames; /* of a task's dump */
 	uint64_t pending, backlog, ip_version, cookie; /* of an accept queue */
+	uint64_t from_ns, to_ns; /* of an outside */
+	uint64_t calls, total_ns, max_ns; /* of a source time; |text| is its phase */
 	bool instrumented;
 	char text[96]; /* location, a span's name, what was done wrong with it, or what was logged */
 	char task_name[32]; /* "": none */

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/between.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "format/schema.h"
+#include "loop/adapter.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
+#include "ring/names.h"
+
+/* From here on each is told; of shorter ones a sum, at most this often. */
+#define TELL_NS	 D9__MS_NS
+#define EVERY_NS D9__SECOND_NS
+
+/* ---- writing ---- */
+
+/* Its number, as long as the process lasts; below 0: no memory. */
+static int source_time_type(void)
+{
+	static const struct d9__field fields[] = {
+		{ .name = "worker_id", .type = D9__FIELD_VARINT },
+		{ .name = "task_id", .type = D9__FIELD_VARINT },
+		{ .name = "phase", .type = D9__FIELD_POOLED_STRING },
+		{ .name = "calls", .type = D9__FIELD_VARINT },
+		{ .name = "total_ns", .type = D9__FIELD_VARINT, .unit = "ns" },
+		{ .name = "max_ns", .type = D9__FIELD_VARINT, .unit = "ns" },
+		{ .name = "function", .type = D9__FIELD_POOLED_STRING },
+		{ .name = "address", .type = D9__FIELD_VARINT },
+	};
+	static const struct d9__schema schema = { "SourceTimeEvent", fields,
+						  sizeof(fields) / sizeof(fields[0]), NULL, 0 };
+	static _Atomic(int) type; /* 0: not registered yet */
+	int id = atomic_load_explicit(&type, memory_order_relaxed);
+
+	if (!id) {
+		id = d9__schema_register(&schema);
+		atomic_store_explicit(&type, id, memory_order_relaxed);
+	}
+	return id;
+}
+
+static void write_sum(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	static const char phase[] = "between";
+	const struct d9__between_rounds *between = &thread->between;
+	const uint32_t handles[] = { d9__name_intern(phase, sizeof(phase) - 1), D9__NAME_EMPTY };
+	int saved = errno, type = source_time_type();
+	uint32_t ids[2];
+	uint8_t *p;
+
+	errno = saved;
+	if (type < 0)
+		return;
+	p = d9__emit_begin_named(slot, (uint32_t)type, ns, 6 * D9__VARINT_MAX + 8, handles, ids, 2);
+	if (!p)
+		return;
+	p = d9__varint_put(p, thread->worker);
+	p = d9__varint_put(p, 0);
+	p = d9__wire_put_u32(p, ids[0]);
+	p = d9__varint_put(p, between->calls);
+	p = d9__varint_put(p, between->total_ns);
+	p = d9__varint_put(p, between->max_ns);
+	p = d9__wire_put_u32(p, ids[1]);
+	p = d9__varint_put(p, 0);
+	d9__emit_end(slot, p);
+}
+
+static void write_one(const struct d9__thread *thread, struct d9__slot *slot, uint64_t from_ns,
+		      uint64_t to_ns)
+{
+	uint8_t *p = d9__emit_begin(slot, D9__EVENT_LOOP_OUTSIDE, to_ns, 3 * D9__VARINT_MAX);
+
+	if (!p)
+		return;
+	p = d9__varint_put(p, thread->worker);
+	p = d9__varint_put(p, from_ns);
+	p = d9__varint_put(p, to_ns);
+	d9__emit_end(slot, p);
+}
+
+/* ---- leaving and coming back ---- */
+
+static bool is_running(const struct d9__thread *thread)
+{
+	return !(thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED));
+}
+
+/* A gate that was opened anew has to be seen first: what went before it is not known. */
+void d9__between_begin(struct d9__thread *thread)
+{
+	struct d9__slot *slot = d9__self.slot;
+	uint32_t gate = d9__gate_word();
+
+	thread->between.left_ns = 0;
+	if (gate & D9__GATE_LOOP && thread->gate == gate && d9__slot_is_real(slot) &&
+	    is_running(thread))
+		thread->between.left_ns = d9__slot_now(slot);
+}
+
+static void add_short(struct d9__between_rounds *between, uint64_t from_ns, uint64_t took_ns)
+{
+	if (!between->calls)
+		between->since_ns = from_ns;
+	between->calls++;
+	between->total_ns += took_ns;
+	if (took_ns > between->max_ns)
+		between->max_ns = took_ns;
+}
+
+void d9__between_add(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	struct d9__between_rounds *between = &thread->between;
+	uint64_t from_ns = between->left_ns;
+
+	between->left_ns = 0;
+	/* In another stage it ran or waited where no entry was seen. */
+	if (thread->stage != D9__STAGE_OUTSIDE || !is_running(thread) || ns < from_ns)
+		return;
+	if (ns - from_ns >= TELL_NS)
+		write_one(thread, slot, from_ns, ns);
+	else
+		add_short(between, from_ns, ns - from_ns);
+	if (between->calls && ns - between->since_ns >= EVERY_NS)
+		d9__between_tell_rest(thread, slot, ns);
+}
+
+void d9__between_tell_rest(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	if (thread->between.calls)
+		write_sum(thread, slot, ns);
+	memset(&thread->between, 0, sizeof(thread->between));
+}
+
+/* ---- rounds ---- */
+
+void d9__loop_round_begin(void)
+{
+	struct d9__thread *thread = d9__thread_peek();
+	struct d9__slot *slot = d9__self.slot;
+
+	if (!thread || thread->stage != D9__STAGE_OUTSIDE)
+		return;
+	if (thread->between.left_ns && thread->gate == d9__gate_word() && d9__slot_is_real(slot))
+		d9__between_end(thread, slot, d9__slot_now(slot));
+	thread->between.left_ns = 0;
+	thread->stage = D9__STAGE_ROUND;
+}
+
+void d9__loop_round_end(void)
+{
+	struct d9__thread *thread = d9__thread_peek();
+
+	if (!thread || thread->n_frames || thread->n_runs || thread->stage == D9__STAGE_BACKEND)
+		return;
+	thread->stage = D9__STAGE_OUTSIDE;
+	d9__between_begin(thread);
+}
