@@ -61,12 +61,13 @@ GMainLoop *d9__hook_g_main_loop_new(GMainContext *context, gboolean running)
 struct run {
 	struct d9_loop_run run;
 	GSource *saved_chain;
-	bool told;
+	bool told, round;
 };
 
 /*
  * Inside a callback the trace shows that callback's poll in pieces: where the inner loop ends has
- * to be told.  Where a thread begins is worth telling too; its every iteration is not.
+ * to be told.  Where a thread begins is worth telling too; of its every iteration it is enough
+ * to know where the program works in between.
  */
 static void enter(struct run *run, GMainContext *context, bool always)
 {
@@ -76,14 +77,19 @@ static void enter(struct run *run, GMainContext *context, bool always)
 	run->saved_chain = thread->chain;
 	thread->chain = NULL;
 	run->told = record && (always || d9_poll_task() != 0);
+	run->round = record && !run->told && !thread->timing;
 	if (run->told)
 		d9_loop_enter(record->loop, &run->run);
+	else if (run->round)
+		d9__loop_round_begin();
 }
 
 static void leave(struct run *run)
 {
 	if (run->told)
 		d9_loop_leave(&run->run);
+	else if (run->round)
+		d9__loop_round_end();
 	d9__glib_thread()->chain = run->saved_chain;
 }
 
@@ -117,6 +123,28 @@ gboolean d9__hook_g_main_context_iteration(GMainContext *context, gboolean may_b
 
 	enter(&run, which(context), false);
 	return d9__glib.g_main_context_iteration(context, may_block);
+}
+
+/* GLib looks whether anything is ready; a program that hears no goes on with what is its own. */
+gboolean d9__hook_g_main_context_pending(GMainContext *context)
+{
+	struct d9__glib_thread *thread = d9__glib_thread();
+	bool round = d9__glib_context(thread, which(context)) && !thread->timing;
+	gboolean pending;
+
+	if (round)
+		d9__loop_round_begin();
+	pending = d9__glib.g_main_context_pending(context);
+	if (round)
+		d9__loop_round_end();
+	return pending;
+}
+
+/* A host that waits by itself begins its round, which ends with check() or dispatch(). */
+gboolean d9__hook_g_main_context_prepare(GMainContext *context, gint *priority)
+{
+	d9__loop_round_begin();
+	return d9__glib.g_main_context_prepare(context, priority);
 }
 
 void d9__hook_g_main_context_dispatch(GMainContext *context)

@@ -86,6 +86,8 @@
 	F(GMainLoop *, g_main_loop_new, (GMainContext * context, gboolean running))                \
 	F(void, g_main_context_set_poll_func, (GMainContext * context, GPollFunc function))        \
 	F(GPollFunc, g_main_context_get_poll_func, (GMainContext * context))                       \
+	F(gboolean, g_main_context_pending, (GMainContext * context))                              \
+	F(gboolean, g_main_context_prepare, (GMainContext * context, gint * priority))             \
 	F(gint, g_main_context_query,                                                              \
 	  (GMainContext * context, gint priority, gint * timeout, GPollFD * fds, gint n))          \
 	F(gboolean, g_main_context_check,                                                          \
@@ -105,7 +107,6 @@
 	F(gboolean, g_main_context_acquire, (GMainContext * context))                              \
 	F(void, g_main_context_release, (GMainContext * context))                                  \
 	F(gboolean, g_main_context_is_owner, (GMainContext * context))                             \
-	F(gboolean, g_main_context_prepare, (GMainContext * context, gint * priority))             \
 	F(void, g_main_context_wakeup, (GMainContext * context))                                   \
 	F(GMainContext *, g_main_context_get_thread_default, (void))                               \
 	F(GSource *, g_main_context_find_source_by_id, (GMainContext * context, guint id))         \

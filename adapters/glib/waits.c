@@ -440,6 +440,7 @@ gint d9__hook_g_main_context_query(GMainContext *context, gint priority, gint *t
 		return needed;
 	record = d9__glib_context(thread, context ? context : d9__glib.g_main_context_default());
 	if (record) {
+		d9__loop_round_begin(); /* some hosts prepare nothing */
 		record->queried_ns = d9_loop_now();
 		record->query_timeout = timeout ? *timeout : 0;
 		record->polled = false;
@@ -473,7 +474,8 @@ static void end_query(struct d9__glib_thread *thread, struct d9__glib_context *r
 gboolean d9__hook_g_main_context_check(GMainContext *context, gint priority, GPollFD *fds, gint n)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
-	struct d9__glib_context *record;
+	struct d9__glib_context *record = NULL;
+	gboolean ready;
 
 	if (!thread->calibrating) {
 		GMainContext *which = context ? context : d9__glib.g_main_context_default();
@@ -482,5 +484,9 @@ gboolean d9__hook_g_main_context_check(GMainContext *context, gint priority, GPo
 		if (record)
 			end_query(thread, record);
 	}
-	return d9__glib.g_main_context_check(context, priority, fds, n);
+	ready = d9__glib.g_main_context_check(context, priority, fds, n);
+	/* Else the round ends where what is ready has been dispatched. */
+	if (record && !ready && !thread->timing)
+		d9__loop_round_end();
+	return ready;
 }

@@ -9,7 +9,6 @@
 
 #include "base/time.h"
 #include "format/schema.h"
-#include "loop/adapter.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 #include "ring/names.h"
@@ -135,29 +134,4 @@ void d9__between_tell_rest(struct d9__thread *thread, struct d9__slot *slot, uin
 	if (thread->between.calls)
 		write_sum(thread, slot, ns);
 	memset(&thread->between, 0, sizeof(thread->between));
-}
-
-/* ---- rounds ---- */
-
-void d9__loop_round_begin(void)
-{
-	struct d9__thread *thread = d9__thread_peek();
-	struct d9__slot *slot = d9__self.slot;
-
-	if (!thread || thread->stage != D9__STAGE_OUTSIDE)
-		return;
-	if (thread->between.left_ns && thread->gate == d9__gate_word() && d9__slot_is_real(slot))
-		d9__between_end(thread, slot, d9__slot_now(slot));
-	thread->between.left_ns = 0;
-	thread->stage = D9__STAGE_ROUND;
-}
-
-void d9__loop_round_end(void)
-{
-	struct d9__thread *thread = d9__thread_peek();
-
-	if (!thread || thread->n_frames || thread->n_runs || thread->stage == D9__STAGE_BACKEND)
-		return;
-	thread->stage = D9__STAGE_OUTSIDE;
-	d9__between_begin(thread);
 }

@@ -273,6 +273,15 @@ static void publish_worker(struct d9__thread *thread)
 	errno = saved;
 }
 
+/* A run begins that is not recorded: nothing tells until when the thread was outside. */
+static __attribute__((noinline)) void miss_entry(void)
+{
+	struct d9__thread *thread = d9__thread_peek();
+
+	if (thread)
+		thread->between.left_ns = 0;
+}
+
 void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 {
 	uintptr_t address = (uintptr_t)run;
@@ -283,8 +292,10 @@ void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 
 	run->d9__opaque[0] = 0;
 	if (!loop || !(gate = open_gate_calmly()) || !(thread = d9__thread_self(loop)) ||
-	    !(slot = d9__slot_self()))
+	    !(slot = d9__slot_self())) {
+		miss_entry();
 		return;
+	}
 	publish_worker(thread);
 	last_ns = slot->last_ns;
 	ns = d9__slot_now(slot);
@@ -339,6 +350,44 @@ void d9_loop_leave(struct d9_loop_run *run)
 		continue_outer(thread, address, outer);
 	else if (!thread->n_runs)
 		d9__between_begin(thread);
+}
+
+/* ---- rounds, which programs may go round by themselves ---- */
+
+void d9__loop_round_begin(void)
+{
+	struct d9__thread *thread = d9__thread_peek();
+	struct d9__slot *slot = d9__self.slot;
+
+	if (!thread || thread->stage != D9__STAGE_OUTSIDE)
+		return;
+	if (thread->between.left_ns && thread->gate == d9__gate_word() && d9__slot_is_real(slot))
+		d9__between_end(thread, slot, d9__slot_now(slot));
+	thread->between.left_ns = 0;
+	thread->stage = D9__STAGE_ROUND;
+}
+
+/* No trace has a worker that neither ran nor waited; a run would have begun with an unpark. */
+static void begin_worker(struct d9__thread *thread)
+{
+	bool stopped = (thread->odd & (D9__ODD_STOPPED | D9__ODD_NO_WORKER)) == D9__ODD_STOPPED;
+	uint32_t gate = open_gate();
+	struct d9__slot *slot;
+
+	if (stopped && gate && thread->gate == gate && (slot = d9__slot_self()))
+		d9__polls_settle(thread, slot, d9__slot_now(slot));
+}
+
+void d9__loop_round_end(void)
+{
+	struct d9__thread *thread = d9__thread_peek();
+
+	if (!thread || thread->n_frames || thread->n_runs || thread->stage == D9__STAGE_BACKEND)
+		return;
+	thread->stage = D9__STAGE_OUTSIDE;
+	if (__builtin_expect(thread->odd & D9__ODD_STOPPED, 0))
+		begin_worker(thread);
+	d9__between_begin(thread);
 }
 
 /* ---- waits ---- */

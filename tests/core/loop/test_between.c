@@ -189,6 +189,20 @@ static void test_callback_or_wait_without_an_entry_is_not_told_as_outside(void)
 	CU_ASSERT_EQUAL(count_of(LOOP_OUTSIDE), 1);
 }
 
+static void test_run_of_an_unknown_loop_is_not_outside(void)
+{
+	struct d9_loop_run run;
+
+	prepare();
+	loop_ns += 5 * MS;
+	d9_loop_enter(NULL, &run);
+	loop_ns += 5 * MS;
+	d9_loop_leave(&run);
+	run_round(0, NULL);
+
+	CU_ASSERT_EQUAL(count_of(LOOP_OUTSIDE), 0);
+}
+
 static void reopen_gate(void)
 {
 	d9__gate_set(0);
@@ -262,11 +276,11 @@ static void *run_twice(void *arg)
 	return arg;
 }
 
-static void run_thread(void)
+static void run_thread(void *(*fn)(void *))
 {
 	pthread_t thread;
 
-	pthread_create(&thread, NULL, run_twice, NULL);
+	pthread_create(&thread, NULL, fn, NULL);
 	pthread_join(thread, NULL);
 }
 
@@ -275,8 +289,8 @@ static void test_thread_that_ends_tells_its_sum_and_leaves_nothing_to_the_next(v
 	const struct loop_events *events;
 
 	prepare();
-	run_thread();
-	run_thread();
+	run_thread(run_twice);
+	run_thread(run_twice);
 	events = loop_events_collect();
 
 	CU_ASSERT_EQUAL(loop_nth(events, LOOP_START, 0)->worker,
@@ -398,6 +412,21 @@ static void test_rounds_do_not_tell_time_in_which_recording_was_off(void)
 	CU_ASSERT_EQUAL(count_of(LOOP_OUTSIDE), 0);
 }
 
+static void test_rounds_are_told_from_where_recording_is_on_again(void)
+{
+	prepare();
+	reopen_gate();
+	for (int i = 0; i < 3; i++) {
+		d9__loop_round_begin();
+		d9_loop_park(loop, 0);
+		d9_loop_unpark(loop);
+		d9__loop_round_end();
+		loop_ns += 5 * MS;
+	}
+
+	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "PUOO");
+}
+
 static void test_errno_is_kept(void)
 {
 	prepare();
@@ -427,6 +456,8 @@ int main(void)
 		{ "run inside a run is not outside", test_run_inside_a_run_is_not_outside },
 		{ "callback or wait without an entry is not told as outside",
 		  test_callback_or_wait_without_an_entry_is_not_told_as_outside },
+		{ "run of an unknown loop is not outside",
+		  test_run_of_an_unknown_loop_is_not_outside },
 		{ "time in which recording was off is not outside",
 		  test_time_in_which_recording_was_off_is_not_outside },
 		{ "run in which recording was off stays a gap",
@@ -442,6 +473,8 @@ int main(void)
 		  test_rounds_inside_a_callback_or_a_run_are_not_outside },
 		{ "round that begins twice and ends twice is one",
 		  test_round_that_begins_twice_and_ends_twice_is_one },
+		{ "rounds are told from where recording is on again",
+		  test_rounds_are_told_from_where_recording_is_on_again },
 		{ "rounds do not tell time in which recording was off",
 		  test_rounds_do_not_tell_time_in_which_recording_was_off },
 		CU_TEST_INFO_NULL,
