@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
+#include "base/table.h"
 
 struct d9__callback;
 struct d9__worker;

@@ -9,8 +9,9 @@
 
 #include "analyze/growth_curve.h"
 #include "analyze/histogram.h"
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "analyze/time_parts.h"
+#include "base/table.h"
 
 /* Long calls of one callback that are kept in full. */
 #define D9__CALLBACK_STALLS 5

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "analyze/samples.h"
-#include "analyze/table.h"
+#include "base/table.h"
 
 #define D9__HEAP_RATE 524288 /* where nothing tells: bytes between samples, on average, as the original's recorder has it */
 

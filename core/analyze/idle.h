@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "analyze/samples.h"
-#include "analyze/table.h"
+#include "base/table.h"
 
 #define D9__IDLE_MEAN_MS 10. /* where the trace does not tell: the original's */
 

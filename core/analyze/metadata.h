@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 
 /* Later values win.  In order of first appearance.  All zero is empty. */
 struct d9__metadata {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 
 /* All zero: nothing is told. */
 struct d9__population {

@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "analyze/timeline.h"
+#include "base/table.h"
 #include "base/time.h"
 
 #define D9__STACK_FRAMES 64 /* kept of each group, innermost first */

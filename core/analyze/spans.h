@@ -10,8 +10,9 @@
 #include <dial9/reader.h>
 
 #include "analyze/histogram.h"
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "analyze/timeline.h"
+#include "base/table.h"
 
 /* Spans of one origin (what follows "SpanEnter:") and one name. */
 struct d9__span_type {

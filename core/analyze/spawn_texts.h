@@ -12,7 +12,8 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
+#include "base/table.h"
 
 /* All zero is empty. */
 struct d9__spawn_texts {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "analyze/callbacks.h"
-#include "analyze/table.h"
+#include "base/table.h"
 
 struct d9__worker;
 

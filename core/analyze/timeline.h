@@ -11,9 +11,9 @@
 #include "analyze/kernel_backlog.h"
 #include "analyze/replay.h"
 #include "analyze/rounds.h"
-#include "analyze/table.h"
 #include "analyze/tasks.h"
 #include "analyze/time_parts.h"
+#include "base/table.h"
 #include "base/time.h"
 
 /* A PollStart and its end: a call, or a piece of one. */

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/table.h"
+
 #define D9__ID_PAGE_BITS  2048u
 #define D9__ID_PAGES_MAX  (1u << 17) /* 32 MiB of them */
 
@@ -17,8 +19,7 @@ struct d9__id_page {
 
 /* All zero is empty.  One thread. */
 struct d9__id_set {
-	struct d9__id_page **pages; /* open addressing; a power of two, at most half full */
-	size_t n_pages, capacity;
+	struct d9__table pages;	  /* struct d9__id_page by number; owned */
 	struct d9__id_page *last; /* looked at last */
 	uint64_t n;
 };

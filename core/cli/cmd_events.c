@@ -11,7 +11,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/processes.h"
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "base/array.h"
 #include "base/spelling.h"
 #include "cli/cmd.h"

@@ -13,7 +13,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/histogram.h"
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "base/array.h"
 #include "base/time.h"
 #include "cli/cmd.h"

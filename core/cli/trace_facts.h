@@ -9,7 +9,7 @@
 #include <dial9/reader.h>
 
 #include "analyze/processes.h"
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "tool/event_line.h"
 
 /* A name and a number: events by type, events lost by cause. */

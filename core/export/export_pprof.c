@@ -13,9 +13,9 @@
 
 #include "analyze/budget.h"
 #include "base/array.h"
+#include "base/hash.h"
 #include "export/profile_export.h"
 #include "export/protobuf.h"
-#include "format/hash.h"
 #include "text/shown.h"
 
 /* Fields of the messages. */

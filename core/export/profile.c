@@ -13,9 +13,9 @@
 
 #include "analyze/budget.h"
 #include "base/array.h"
+#include "base/hash.h"
 #include "export/profile.h"
 #include "export/profile_select.h"
-#include "format/hash.h"
 #include "read/known_text.h"
 #include "read/stack_role.h"
 #include "text/fail.h"

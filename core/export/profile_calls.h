@@ -13,7 +13,7 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 
 #define D9__PROFILE_CALLS_MAX 1000000u /* kept; more are left out, and that is told */
 

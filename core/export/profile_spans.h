@@ -8,7 +8,8 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
+#include "base/table.h"
 
 /* Where a sample was taken. */
 struct d9__profile_thread {

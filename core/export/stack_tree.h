@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
+#include "base/table.h"
 #include "export/profile.h"
 
 enum d9__tree_kind {

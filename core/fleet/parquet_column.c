@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "format/hash.h"
-
-#define FIRST_BITS 8
+#include "base/hash.h"
 
 static int make_room(struct d9__parquet_values *values)
 {
@@ -35,71 +33,38 @@ int d9__parquet_values_add(struct d9__parquet_values *values, uint64_t number)
 
 /* ---- distinct texts ---- */
 
-static void put_slot(struct d9__parquet_values *values, size_t number)
-{
-	size_t mask = ((size_t)1 << values->bits) - 1, slot = values->entries[number].hash & mask;
-
-	while (values->slots[slot])
-		slot = (slot + 1) & mask;
-	values->slots[slot] = (uint32_t)number + 1;
-}
-
-/* Room for one entry more. */
-static int grow(struct d9__parquet_values *values)
-{
-	unsigned bits = values->bits ? values->bits + 1 : FIRST_BITS;
-	uint32_t *slots;
-
-	if (!d9__array_grow(values->entries, values->n_entries))
-		return -ENOMEM;
-	/* At most half of the slots are used. */
-	if (values->bits && values->n_entries < (size_t)1 << (values->bits - 1))
-		return 0;
-	slots = calloc((size_t)1 << bits, sizeof(slots[0]));
-	if (!slots)
-		return -ENOMEM;
-	free(values->slots);
-	values->slots = slots;
-	values->bits = bits;
-	for (size_t i = 0; i < values->n_entries; i++)
-		put_slot(values, i);
-	return 0;
-}
-
-static bool is_entry(const struct d9__parquet_values *values, size_t number, uint64_t hash, const char *text, size_t len)
+static bool is_entry(const struct d9__parquet_values *values, size_t number, const char *text,
+		     size_t len)
 {
 	const struct d9__parquet_entry *entry = &values->entries[number];
 
-	return entry->hash == hash && entry->len == len && (!len || !memcmp(values->text.data + entry->at, text, len));
+	return entry->len == len && (!len || !memcmp(values->text.data + entry->at, text, len));
 }
 
-/* Return the number of |text|, whose hash is |hash|; SIZE_MAX: it is new. */
-static size_t find(const struct d9__parquet_values *values, uint64_t hash, const char *text, size_t len)
+/* Append |text|.  Of two texts with one hash the table keeps the first; all is right, but longer. */
+static int append_text(struct d9__parquet_values *values, bool is_known, uint64_t hash,
+		       const char *text, size_t len)
 {
-	size_t mask = ((size_t)1 << values->bits) - 1, slot = hash & mask;
+	uintptr_t number = values->n_entries;
 
-	if (!values->slots)
-		return SIZE_MAX;
-	for (; values->slots[slot]; slot = (slot + 1) & mask)
-		if (is_entry(values, values->slots[slot] - 1, hash, text, len))
-			return values->slots[slot] - 1;
-	return SIZE_MAX;
+	if (!d9__array_grow(values->entries, values->n_entries) ||
+	    (!is_known && d9__table_add(&values->by_hash, hash, (void *)(number + 1))))
+		return -ENOMEM;
+	values->entries[values->n_entries++] = (struct d9__parquet_entry){ values->text.len, len };
+	d9__bytes_put(&values->text, text, len);
+	return values->text.failed ? -ENOMEM : 0;
 }
 
 int d9__parquet_values_add_text(struct d9__parquet_values *values, const char *text, size_t len)
 {
 	uint64_t hash = d9__hash_bytes(d9__hash_secret(), text, len);
-	size_t number = find(values, hash, text, len);
+	uintptr_t known = (uintptr_t)d9__table_find(&values->by_hash, hash);
 
-	if (number != SIZE_MAX)
-		return d9__parquet_values_add(values, number);
-	if (grow(values))
-		return -ENOMEM;
-	number = values->n_entries++;
-	values->entries[number] = (struct d9__parquet_entry){ hash, values->text.len, len };
-	d9__bytes_put(&values->text, text, len);
-	put_slot(values, number);
-	return values->text.failed ? -ENOMEM : d9__parquet_values_add(values, number);
+	if (known && is_entry(values, known - 1, text, len))
+		return d9__parquet_values_add(values, known - 1);
+	return append_text(values, known != 0, hash, text, len)
+		       ? -ENOMEM
+		       : d9__parquet_values_add(values, values->n_entries - 1);
 }
 
 int d9__parquet_values_skip(struct d9__parquet_values *values)
@@ -119,8 +84,7 @@ int d9__parquet_values_skip(struct d9__parquet_values *values)
 void d9__parquet_values_reset(struct d9__parquet_values *values)
 {
 	values->n = values->rows = values->n_entries = values->text.len = 0;
-	if (values->slots)
-		memset(values->slots, 0, sizeof(values->slots[0]) << values->bits);
+	d9__table_release(&values->by_hash);
 }
 
 void d9__parquet_values_release(struct d9__parquet_values *values)
@@ -128,6 +92,6 @@ void d9__parquet_values_release(struct d9__parquet_values *values)
 	free(values->numbers);
 	free(values->levels);
 	free(values->entries);
-	free(values->slots);
+	d9__table_release(&values->by_hash);
 	d9__bytes_release(&values->text);
 }

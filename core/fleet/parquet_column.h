@@ -5,6 +5,7 @@
 
 #include <zstd.h>
 
+#include "base/table.h"
 #include "fleet/bytes.h"
 #include "fleet/parquet_file.h"
 
@@ -16,12 +17,10 @@ struct d9__parquet_values {
 	size_t n, rows;
 	struct d9__bytes text; /* distinct texts, one behind the other */
 	struct d9__parquet_entry {
-		uint64_t hash;
 		size_t at, len;
 	} *entries;
 	size_t n_entries;
-	uint32_t *slots; /* number of the entry + 1, or 0 */
-	unsigned bits;	 /* there are 2^bits slots, or none */
+	struct d9__table by_hash; /* number of an entry + 1, as a pointer */
 };
 
 void d9__parquet_values_release(struct d9__parquet_values *values);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "fleet/parquet_column.h"
 #include "fleet/parquet_pages.h"
 #include "fleet/thrift.h"
-#include "format/hash.h"
 
 #define PAGE_ROWS	 20000
 #define PAGE_BYTES	 (1u << 20) /* of values that are PLAIN */
@@ -51,30 +51,23 @@ static size_t most_distinct(const struct d9__parquet_values *values)
 	return values->n / 2 < most ? values->n / 2 : most;
 }
 
-/* Return the index of |number|, or add it; SIZE_MAX: there are too many. */
-static size_t index_of(struct pages *pages, uint32_t *slots, unsigned bits, uint64_t number, size_t most)
-{
-	size_t mask = ((size_t)1 << bits) - 1, slot = d9__hash_u64(d9__hash_secret(), number) >> (64 - bits);
-
-	for (; slots[slot]; slot = (slot + 1) & mask)
-		if (pages->distinct[slots[slot] - 1] == number)
-			return slots[slot] - 1;
-	if (pages->n_distinct == most)
-		return SIZE_MAX;
-	pages->distinct[pages->n_distinct++] = number;
-	slots[slot] = (uint32_t)pages->n_distinct;
-	return pages->n_distinct - 1;
-}
-
-/* Fill |indices|; false: there are too many distinct values. */
-static bool number_all(struct pages *pages, uint32_t *slots, unsigned bits, size_t most)
+/* Fill |indices|; false: there are too many distinct values, or there is no memory. */
+static bool number_all(struct pages *pages, struct d9__table *indices, size_t most)
 {
 	for (size_t i = 0; i < pages->values->n; i++) {
-		size_t index = index_of(pages, slots, bits, pages->values->numbers[i], most);
+		uint64_t number = pages->values->numbers[i];
+		uintptr_t next = (uintptr_t)d9__table_find(indices, number);
 
-		if (index == SIZE_MAX)
+		if (!next) {
+			if (pages->n_distinct == most)
+				return false;
+			pages->distinct[pages->n_distinct++] = number;
+			next = pages->n_distinct;
+			pages->failed = d9__table_add(indices, number, (void *)next) != 0;
+		}
+		if (pages->failed)
 			return false;
-		pages->indices[i] = (uint32_t)index;
+		pages->indices[i] = (uint32_t)(next - 1);
 	}
 	return true;
 }
@@ -90,18 +83,14 @@ static void drop_dictionary(struct pages *pages)
 static void find_numbers(struct pages *pages)
 {
 	size_t most = most_distinct(pages->values);
-	unsigned bits = 4;
-	uint32_t *slots;
+	struct d9__table indices = { 0 }; /* index + 1 of a number, as a pointer */
 
-	while ((size_t)1 << bits < 2 * most)
-		bits++;
-	slots = calloc((size_t)1 << bits, sizeof(slots[0]));
 	pages->indices = calloc(pages->values->n + 1, sizeof(pages->indices[0]));
 	pages->distinct = calloc(most + 1, sizeof(pages->distinct[0]));
-	pages->failed = !slots || !pages->indices || !pages->distinct;
-	if (pages->failed || !number_all(pages, slots, bits, most))
+	pages->failed = !pages->indices || !pages->distinct;
+	if (pages->failed || !number_all(pages, &indices, most))
 		drop_dictionary(pages);
-	free(slots);
+	d9__table_release(&indices);
 }
 
 static void find_texts(struct pages *pages)

@@ -9,8 +9,8 @@
 
 #include "analyze/budget.h"
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/time.h"
-#include "format/hash.h"
 #include "read/known_text.h"
 
 #define MINUTE_NS   (60 * D9__SECOND_NS)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/hash.h"
+#include "base/hash.h"
 #include "read/stack_role.h"
 
 #define NAME_MAX_LEN 512 /* bytes of a frame's */

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "analyze/table.h"
+#include "base/table.h"
 #include "fleet/segment_rows.h"
 #include "symbol/symbolizer.h"
 

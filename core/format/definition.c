@@ -13,9 +13,9 @@
 #include <dial9/reader.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/sort.h"
-#include "format/hash.h"
 #include "format/varint.h"
 
 #define DEDUPE_BYTES_MAX 4096
@@ -261,67 +261,48 @@ static struct d9_schema *build(const uint8_t *definition, size_t len, const uint
 
 /* ---- the set ---- */
 
-static bool same(const struct d9_schema *schema, uint64_t hash, const uint8_t *definition,
-		 size_t len, const uint8_t *notes, size_t notes_len)
+static bool same(const struct d9_schema *schema, const uint8_t *definition, size_t len,
+		 const uint8_t *notes, size_t notes_len)
 {
-	return schema->hash == hash && schema->definition_len == len &&
-	       schema->notes_len == notes_len && memcmp(schema->definition, definition, len) == 0 &&
+	return schema->definition_len == len && schema->notes_len == notes_len &&
+	       memcmp(schema->definition, definition, len) == 0 &&
 	       (!notes_len || memcmp(schema->notes, notes, notes_len) == 0);
 }
 
-static int make_room(struct d9__definitions *set)
+static uint64_t hash_of(const uint8_t *definition, size_t len, const uint8_t *notes,
+			size_t notes_len)
 {
-	uint32_t n_buckets = set->n_buckets ? set->n_buckets * 2 : 64;
-	struct d9_schema **buckets;
+	uint64_t secret = d9__hash_secret();
 
-	if (!d9__array_grow(set->list, set->n))
-		return -ENOMEM;
-	if (set->n < set->n_buckets)
-		return 0;
-	buckets = d9__calloc(n_buckets, sizeof(struct d9_schema *));
-	if (!buckets)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < set->n; i++) {
-		struct d9_schema *schema = set->list[i];
-
-		schema->next = buckets[schema->hash & (n_buckets - 1)];
-		buckets[schema->hash & (n_buckets - 1)] = schema;
-	}
-	d9__free(set->buckets);
-	set->buckets = buckets;
-	set->n_buckets = n_buckets;
-	return 0;
+	return d9__hash_bytes(secret, definition, len) ^ d9__hash_bytes(~secret, notes, notes_len);
 }
 
 int d9__definitions_intern(struct d9__definitions *set, const uint8_t *definition, size_t len,
 			   const uint8_t *notes, size_t notes_len, const struct d9_schema **out)
 {
-	uint64_t hash = d9__hash_bytes(set->secret, definition, len), bytes = 0;
+	uint64_t hash = hash_of(definition, len, notes, notes_len), bytes = 0;
 	uint64_t left = set->limit_bytes > set->bytes ? set->limit_bytes - set->bytes : 1;
-	struct d9_schema *schema = NULL;
-	int err;
+	struct d9_schema *known = d9__table_find(&set->by_hash, hash), *schema;
+	int err = -ENOMEM;
 
-	hash ^= d9__hash_bytes(~set->secret, notes, notes_len);
-	if (set->n_buckets)
-		schema = set->buckets[hash & (set->n_buckets - 1)];
-	while (schema && !same(schema, hash, definition, len, notes, notes_len))
-		schema = schema->next;
-	if (schema) {
-		*out = schema;
+	if (known && same(known, definition, len, notes, notes_len)) {
+		*out = known;
 		return 0;
 	}
-	err = make_room(set);
-	if (!err)
-		schema = build(definition, len, notes, notes_len, set->limit_bytes ? left : 0,
-			       &bytes, &err);
+	if (!d9__array_grow(set->list, set->n))
+		return -ENOMEM;
+	schema = build(definition, len, notes, notes_len, set->limit_bytes ? left : 0, &bytes,
+		       &err);
 	if (!schema)
 		return err;
-	schema->hash = hash;
+	/* Of two with one hash the table keeps the first; the second is built again each time. */
+	if (!known && d9__table_add(&set->by_hash, hash, schema)) {
+		d9__free(schema);
+		return -ENOMEM;
+	}
 	schema->id = set->n;
-	schema->next = set->buckets[hash & (set->n_buckets - 1)];
 	if (set->classify)
 		set->classify(schema);
-	set->buckets[hash & (set->n_buckets - 1)] = schema;
 	set->list[set->n++] = schema;
 	set->bytes += bytes;
 	*out = schema;
@@ -374,8 +355,8 @@ void d9__definitions_release(struct d9__definitions *set)
 	for (uint32_t i = 0; i < set->n; i++)
 		d9__free(set->list[i]);
 	d9__free(set->list);
-	d9__free(set->buckets);
-	*set = (struct d9__definitions) { .secret = set->secret, .classify = set->classify };
+	d9__table_release(&set->by_hash);
+	*set = (struct d9__definitions) { .classify = set->classify };
 }
 
 const char *d9__definition_annotation(const struct d9_schema *schema, size_t i, const char *key)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/table.h"
 #include "format/cursor.h"
 
 #define D9__DEFINITION_KNOWN_MAX 12 /* fields of the largest catalogue entry */
@@ -58,16 +59,13 @@ struct d9_schema {
 	/* Identity: the frame behind its type id, and the annotation entries that apply. */
 	const uint8_t *definition, *notes;
 	size_t definition_len, notes_len;
-	uint64_t hash;
-	struct d9_schema *next; /* same bucket */
 };
 
 /* The schemas of one reader: equal ones once.  All zero is an empty set. */
 struct d9__definitions {
-	struct d9_schema **buckets;
-	struct d9_schema **list; /* by id */
-	uint32_t n, n_buckets;
-	uint64_t secret;                            /* of their hashes: d9__hash_secret() */
+	struct d9__table by_hash;                   /* of definition and annotations */
+	struct d9_schema **list;                    /* by id */
+	uint32_t n;
 	uint64_t bytes;                             /* that all of them take */
 	uint64_t limit_bytes;                       /* 0: none */
 	void (*classify)(struct d9_schema *schema); /* may be NULL */

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "analyze/analysis.h"
-#include "analyze/table.h"
+#include "analyze/texts.h"
+#include "base/table.h"
 #include "query/query_rows.h"
 #include "symbol/symbolizer.h"
 #include "tool/event_line.h"

@@ -9,7 +9,6 @@
 #include <dial9/reader.h>
 
 #include "base/array.h"
-#include "format/hash.h"
 #include "read/catalogue.h"
 #include "read/file_order.h"
 #include "read/folder.h"
@@ -24,7 +23,6 @@ int d9_reader_new(struct d9_reader **out)
 
 	if (!reader)
 		return -ENOMEM;
-	reader->schemas.secret = d9__hash_secret();
 	reader->schemas.classify = d9__catalogue_classify;
 	*out = reader;
 	return 0;
@@ -41,7 +39,7 @@ void d9_reader_free(struct d9_reader *reader)
 		free(reader->segments[i]);
 	}
 	free(reader->segments);
-	d9__known_files_release(&reader->files);
+	d9__table_release(&reader->files);
 	d9__values_release(&reader->values);
 	d9__definitions_release(&reader->schemas);
 	free(reader->message);

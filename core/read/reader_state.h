@@ -18,7 +18,7 @@
 struct d9_reader {
 	struct d9__trace_segment **segments;
 	size_t n_segments;
-	struct d9__known_files files;
+	struct d9__table files; /* known_files.h */
 	struct d9__definitions schemas;
 	uint64_t limit_bytes; /* 0: the default */
 	bool bounded; /* |limit_bytes| is for all segments together */

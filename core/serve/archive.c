@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/time.h"
 #include "serve/aggregate.h"
 #include "serve/archive_parse.h"
 #include "serve/archive_parts.h"
-#include "serve/text_hash.h"
 
 #define SENSELESS "its summary cannot be read"
 

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
+#include "base/table.h"
 #include "serve/archive.h"
 #include "serve/child.h"
 #include "serve/duration_steps.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "serve/bucket_item.h"
 #include "serve/bucket_parts.h"
 #include "serve/bucket_services.h"
-#include "serve/text_hash.h"
 
 #define ITEMS_MAX 100000 /* about 200 MB with the server's own memory for them */
 #define USUAL_MS  60000	 /* that a segment lasts, where nothing tells more */

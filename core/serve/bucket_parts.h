@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "analyze/table.h"
+#include "base/table.h"
 #include "serve/fetched.h"
 #include "serve/source.h"
 #include "serve/stored_key.h"

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "serve/bucket_parts.h"
 #include "serve/bucket_services.h"
-#include "serve/text_hash.h"
 
 #define SPELLINGS_MAX 2000
 

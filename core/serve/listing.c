@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "serve/text_hash.h"
+#include "base/hash.h"
 
 static int take(void *context, const struct d9__source_segment *segment)
 {
@@ -25,7 +25,7 @@ static int take(void *context, const struct d9__source_segment *segment)
 				      .facts = segment->facts };
 	if (!item->name)
 		return -ENOMEM;
-	item->identity = d9__hash_bytes(D9__TEXT_HASH, item->name, strlen(item->name));
+	item->identity = d9__hash_text(item->name);
 	item->identity = d9__hash_bytes(item->identity, &item->bytes, sizeof(item->bytes));
 	item->identity = d9__hash_bytes(item->identity, &item->modified_ns, sizeof(item->modified_ns));
 	if (item->facts)
@@ -50,7 +50,7 @@ int d9__listing_refresh(struct d9__listing *listing, const struct d9__segment_so
 		return 0;
 	release_items(listing);
 	listing->version = version;
-	listing->identity = D9__TEXT_HASH;
+	listing->identity = 0;
 	return source->list(source->context, take, listing, &listing->left_out);
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "format/hash.h"
 #include "read/catalogue.h"
 #include "read/trace_segment.h"
 #include "stage/frames.h"
@@ -29,7 +28,6 @@ int d9__frames_open(struct d9__frames_in *in, int fd)
 	int err;
 
 	*in = (struct d9__frames_in) { .input = { .fd = -1 } };
-	in->schemas.secret = d9__hash_secret();
 	in->schemas.classify = d9__catalogue_classify;
 	if (fstat(fd, &st))
 		return -errno;

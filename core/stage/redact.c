@@ -9,8 +9,8 @@
 #include <dial9/error.h>
 #include <dial9/field_type.h>
 
-#include "analyze/table.h"
 #include "base/array.h"
+#include "base/table.h"
 #include "format/encoder.h"
 #include "stage/frames.h"
 #include "stage/packed_output.h"

@@ -11,8 +11,9 @@
 #include <dial9/field_type.h>
 #include <dial9/reader.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "base/array.h"
+#include "base/table.h"
 #include "format/encoder.h"
 #include "read/catalogue.h"
 #include "read/stack_role.h"

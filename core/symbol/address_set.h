@@ -9,7 +9,7 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/table.h"
+#include "base/table.h"
 #include "symbol/symbol.h"
 #include "symbol/symbolizer.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "symbol/symbol.h"
 
 /* The question: |space| is a binary's number, or another number that nothing else has. */

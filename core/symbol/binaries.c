@@ -9,8 +9,9 @@
 #include <dial9/error.h>
 
 #include "analyze/budget.h"
+#include "analyze/texts.h"
 #include "base/array.h"
-#include "format/hash.h"
+#include "base/hash.h"
 #include "symbol/binaries.h"
 
 #define ALIKE_MAX    16 /* binaries of one base name that are looked into */

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
 #include "symbol/debug_files.h"
 #include "symbol/dwarf_frames.h"
 #include "symbol/elf_functions.h"

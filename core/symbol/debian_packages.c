@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "symbol/debian_packages.h"
 
 struct search {

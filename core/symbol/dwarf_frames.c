@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "analyze/budget.h"
-#include "analyze/table.h"
 #include "base/array.h"
+#include "base/table.h"
 #include "symbol/dwarf_frames.h"
 
 #define NESTED_MAX 64 /* blocks, functions, classes and namespaces inside each other */

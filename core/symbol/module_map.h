@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "symbol/intervals.h"
 
 struct d9__stay {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "symbol/symbolizer.h"
 
 /* All zero is empty. */

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "base/array.h"
+#include "base/table.h"
 #include "read/known_text.h"
 #include "read/stack_role.h"
 #include "symbol/answers.h"

@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "analyze/table.h"
+#include "analyze/texts.h"
+#include "base/table.h"
 
 struct d9__symbolizer;
 struct d9__text_out;

@@ -13,7 +13,8 @@
 #include <dial9/reader.h>
 
 #include "analyze/spawn_texts.h"
-#include "analyze/table.h"
+#include "analyze/texts.h"
+#include "base/table.h"
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/table.h"
+#include "base/table.h"
 #include "cli/raw_segment.h"
 #include "cli/symbolize/spawn_names.h"
 

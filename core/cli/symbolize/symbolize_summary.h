@@ -9,7 +9,6 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/table.h"
 #include "symbol/symbolizer.h"
 
 /* Addresses; an address of several segments counts in each. */

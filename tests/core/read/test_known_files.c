@@ -14,7 +14,7 @@ static struct d9__input input(uint64_t ino)
 
 static void test_file_is_known_by_its_device_number_and_offset(void)
 {
-	struct d9__known_files files = { 0 };
+	struct d9__table files = { 0 };
 	struct d9__input file = input(1), other = file;
 
 	CU_ASSERT_EQUAL(d9__known_files_add(&files, &file), 1);
@@ -24,23 +24,23 @@ static void test_file_is_known_by_its_device_number_and_offset(void)
 	other = file;
 	other.base = 512;
 	CU_ASSERT_EQUAL(d9__known_files_add(&files, &other), 1);
-	d9__known_files_release(&files);
+	d9__table_release(&files);
 }
 
 static void test_pipe_is_never_known(void)
 {
-	struct d9__known_files files = { 0 };
+	struct d9__table files = { 0 };
 	struct d9__input pipe = input(1);
 
 	pipe.pipe = true;
 	CU_ASSERT_EQUAL(d9__known_files_add(&files, &pipe), 1);
 	CU_ASSERT_EQUAL(d9__known_files_add(&files, &pipe), 1);
-	d9__known_files_release(&files);
+	d9__table_release(&files);
 }
 
 static void test_many_files_are_all_known(void)
 {
-	struct d9__known_files files = { 0 };
+	struct d9__table files = { 0 };
 	unsigned added = 0, again = 0;
 
 	for (uint64_t ino = 1; ino <= MANY; ino++) {
@@ -56,7 +56,7 @@ static void test_many_files_are_all_known(void)
 
 	CU_ASSERT_EQUAL(added, MANY);
 	CU_ASSERT_EQUAL(again, 0);
-	d9__known_files_release(&files);
+	d9__table_release(&files);
 }
 
 int main(void)

@@ -4,13 +4,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "format/hash.h"
+#include "base/hash.h"
 #include "support/d9_test.h"
 
 #define N    65536
 #define BITS 16
 
-static const uint64_t secrets[] = { UINT64_C(0x8f3a6c1d5b27e94b), UINT64_C(0x2d5e9b7314c86fa1), UINT64_C(0xc4197be02a8d53f6) };
+static const uint64_t secrets[] = {
+	UINT64_C(0x8f3a6c1d5b27e94b),
+	UINT64_C(0x2d5e9b7314c86fa1),
+	UINT64_C(0xc4197be02a8d53f6),
+};
 
 /* How many of 2^BITS places keys |factor| * 0, 1, 2, ... take. */
 static size_t places(uint64_t secret, uint64_t factor)

@@ -5,40 +5,9 @@
 
 #include "analyze/growth_curve.h"
 #include "analyze/metadata.h"
-#include "analyze/table.h"
+#include "analyze/texts.h"
 #include "analyze/worst.h"
 #include "support/d9_test.h"
-
-static void test_entries_survive_the_removal_of_their_neighbours(void)
-{
-	struct d9__table table = { 0 };
-	static char values[5000];
-	size_t left = 0;
-	void *value;
-
-	for (uint64_t i = 0; i < 5000; i++)
-		CU_ASSERT_EQUAL(d9__table_add(&table, i * 4096, &values[i]), 0);
-	for (uint64_t i = 0; i < 5000; i += 2)
-		d9__table_remove(&table, i * 4096);
-
-	for (uint64_t i = 0; i < 5000; i++)
-		CU_ASSERT_PTR_EQUAL(d9__table_find(&table, i * 4096), i % 2 ? &values[i] : NULL);
-	for (size_t place = 0; (place = d9__table_next(&table, place, &value));)
-		left++;
-	CU_ASSERT_EQUAL(left, 2500);
-	d9__table_release(&table);
-}
-
-static void test_empty_table_finds_and_removes_nothing(void)
-{
-	struct d9__table table = { 0 };
-	void *value;
-
-	d9__table_remove(&table, 1);
-
-	CU_ASSERT_PTR_NULL(d9__table_find(&table, 1));
-	CU_ASSERT_EQUAL(d9__table_next(&table, 0, &value), 0);
-}
 
 static void test_equal_texts_have_one_number(void)
 {
@@ -110,7 +79,8 @@ static void test_capabilities_of_all_loops_make_the_coverage(void)
 {
 	struct d9__metadata metadata = { 0 };
 
-	put(&metadata, "loop.libevent.capabilities", "poll=full,wake=public,lateness=off,task=event");
+	put(&metadata, "loop.libevent.capabilities",
+	    "poll=full,wake=public,lateness=off,task=event");
 	CU_ASSERT_EQUAL(d9__metadata_coverage(&metadata, "poll"), D9__COVERAGE_FULL);
 	CU_ASSERT_EQUAL(d9__metadata_coverage(&metadata, "task"), D9__COVERAGE_FULL);
 	CU_ASSERT_EQUAL(d9__metadata_coverage(&metadata, "wake"), D9__COVERAGE_PARTIAL);
@@ -126,7 +96,8 @@ static void test_best_values_of_each_adapter_are_full_coverage(void)
 {
 	static const char *const lists[] = {
 		"poll=full,park=on,wake=full,spawn=on,depth=on,lateness=on",
-		"poll=full,park=all,wake=exact,spawn=site,depth=exact,task_end=destroy+finalize,lateness=on",
+		"poll=full,park=all,wake=exact,spawn=site,depth=exact,"
+		"task_end=destroy+finalize,lateness=on",
 	};
 	static const char *const keys[] = { "poll",  "park",	 "wake",    "spawn",
 					    "depth", "lateness", "task_end" };
@@ -136,7 +107,8 @@ static void test_best_values_of_each_adapter_are_full_coverage(void)
 
 		put(&metadata, "loop.one.capabilities", lists[i]);
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-			CU_ASSERT_EQUAL(d9__metadata_coverage(&metadata, keys[k]), D9__COVERAGE_FULL);
+			CU_ASSERT_EQUAL(d9__metadata_coverage(&metadata, keys[k]),
+					D9__COVERAGE_FULL);
 		d9__metadata_release(&metadata);
 	}
 }
@@ -155,9 +127,6 @@ static void test_later_metadata_win_and_name_lanes(void)
 }
 
 static const CU_TestInfo tests[] = {
-	{ "entries survive the removal of their neighbours",
-	  test_entries_survive_the_removal_of_their_neighbours },
-	{ "empty table finds and removes nothing", test_empty_table_finds_and_removes_nothing },
 	{ "equal texts have one number", test_equal_texts_have_one_number },
 	{ "bounded list keeps the largest in order", test_bounded_list_keeps_the_largest_in_order },
 	{ "curve that rises all through grows", test_curve_that_rises_all_through_grows },
@@ -173,5 +142,5 @@ static const CU_TestInfo tests[] = {
 
 int main(void)
 {
-	return d9_test_main("table", tests);
+	return d9_test_main("texts", tests);
 }
