@@ -153,6 +153,7 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 	if (!err)
 		err = d9__tasks_each(&a->tasks, finish_task, a);
 	d9__idle_finish(&a->idle, d9__analysis_end_ns(a));
+	d9__callbacks_finish(&a->callbacks);
 	d9__fired_name(&a->fired, &a->callbacks);
 	if (!err)
 		err = d9__spans_finish(&a->spans);

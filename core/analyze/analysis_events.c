@@ -543,6 +543,17 @@ static const struct d9__worker *worker_that_ran(const struct d9__analysis *a,
 	return found;
 }
 
+static int on_loop_outside(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(a, event);
+
+	if (!worker)
+		return -ENOMEM;
+	d9__loop_time_outside(&worker->loop_time, d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0),
+			      d9_event_known_u64(event, D9_LOOP_OUTSIDE_TO_NS, 0));
+	return 0;
+}
+
 static int on_fired(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t id = d9_event_known_u64(event, D9_DUMP_TRIGGER_TASK_ID, 0);
@@ -610,6 +621,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		return d9__analysis_told(a, event) < 0 ? -ENOMEM : d9__analysis_state(a, event);
 	case D9_EVENT_HELPER_RUN:
 		return on_helper_run(a, event);
+	case D9_EVENT_LOOP_OUTSIDE:
+		return on_loop_outside(a, event);
 	case D9_EVENT_STALE_TIMER:
 		return on_stale_timer(a, event);
 	case D9_EVENT_DUMP_TRIGGER:

@@ -31,7 +31,7 @@ int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event)
 	}
 	callback = piece->users.open ? piece->users.callback : piece->task->callback;
 	piece->told_ns += ns;
-	d9__time_told_add(&callback->time.told, name, ns);
+	d9__time_told_add(&d9__callback_time(callback, worker->number)->told, name, ns);
 	d9__time_told_add(&worker->period.told, name, ns);
 	return 0;
 }
@@ -52,7 +52,7 @@ void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event
 	d9__replay_taken(task->call.worker, task->callback, taken_ns);
 	if (task->call.inner)
 		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
-	task->callback->time.major_faults += major_faults;
+	d9__callback_time(task->callback, task->call.worker->number)->major_faults += major_faults;
 	if (task->call.stall)
 		task->call.stall->time.major_faults += major_faults;
 }
@@ -69,7 +69,7 @@ static void account_piece(struct d9__worker *worker, const struct d9__piece *pie
 
 	/* The outermost function of the program runs a loop, and goes on behind it. */
 	if (piece->users.open)
-		d9__time_period_inside(&worker->period, &piece->users.callback->time,
+		d9__time_period_inside(&worker->period, d9__callback_time(piece->users.callback, worker->number),
 				  ns - (piece->users.since_ns - piece->start_ns),
 				  piece->told_ns - piece->users.told_since_ns);
 	if (stall)
@@ -85,7 +85,8 @@ static void account_piece(struct d9__worker *worker, const struct d9__piece *pie
 			.ns = ns,
 			.has_reading = ns >= D9__STALL_NS || piece->resumed,
 			.told_ns = piece->told_ns,
-			.self = { &callback->time, ns - users_ns, piece->told_ns - users_told_ns },
+			.self = { d9__callback_time(callback, worker->number), ns - users_ns,
+				  piece->told_ns - users_told_ns },
 			.stall = stall,
 		});
 }
@@ -97,7 +98,8 @@ int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piec
 
 	if (ns < D9__STALL_NS && !piece->resumed && !piece->told_ns && !worker->period.n_inside &&
 	    !piece->users.open && !piece->task->call.stall)
-		d9__time_period_short(&worker->period, &callback->time, ns);
+		d9__time_period_short(&worker->period,
+				 d9__callback_time(callback, worker->number), ns);
 	else
 		account_piece(worker, piece);
 	if (piece->inner &&

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/callbacks.h"
+#include "analyze/budget.h"
 #include "analyze/hot.h"
 #include "analyze/stalls.h"
 #include "base/array.h"
@@ -46,7 +47,9 @@ static void free_callback(struct d9__callback *callback)
 	free(callback->helper);
 	d9__hot_free(callback->hot);
 	free(callback->shape);
-	free(callback->ran_on);
+	for (size_t i = 0; i < callback->n_on; i++)
+		free(callback->on[i]);
+	free(callback->on);
 	free(callback->alive_curve);
 	free(callback->task_name);
 	for (size_t i = 0; i < D9__OUTSIDE_PHASES; i++)
@@ -246,18 +249,66 @@ const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
 	return buf;
 }
 
+struct d9__callback_on *d9__callback_on(const struct d9__callback *callback, size_t worker)
+{
+	return worker < callback->n_on ? callback->on[worker] : NULL;
+}
+
+/* The first call on |worker|.  Beyond the budget it is left out.  0 or -ENOMEM. */
+static int add_on(struct d9__callback *callback, size_t worker)
+{
+	size_t grows = worker < callback->n_on ? 0 : worker + 1 - callback->n_on;
+
+	if (!d9__budget_take(D9__KEPT_CALLBACKS, sizeof(**callback->on) + grows * sizeof(*callback->on)))
+		return 0;
+	if (!d9__array_reach(callback->on, &callback->n_on, worker))
+		return -ENOMEM;
+	callback->on[worker] = calloc(1, sizeof(*callback->on[worker]));
+	return callback->on[worker] ? 0 : -ENOMEM;
+}
+
 int d9__callback_begin(struct d9__callback *callback, unsigned worker)
 {
+	struct d9__callback_on *on = d9__callback_on(callback, worker);
+
 	callback->calls++;
-	if (!d9__array_reach(callback->ran_on, &callback->ran_on_words, worker / 64))
+	if (!on && add_on(callback, worker) < 0)
 		return -ENOMEM;
-	callback->ran_on[worker / 64] |= UINT64_C(1) << worker % 64;
+	on = d9__callback_on(callback, worker);
+	if (on)
+		on->calls++;
 	return 0;
 }
 
 bool d9__callback_ran_on(const struct d9__callback *callback, size_t worker)
 {
-	return worker / 64 < callback->ran_on_words && callback->ran_on[worker / 64] >> worker % 64 & 1;
+	return d9__callback_on(callback, worker) != NULL;
+}
+
+void d9__callback_stayed(struct d9__callback *callback, size_t worker, uint64_t ns)
+{
+	struct d9__callback_on *on = d9__callback_on(callback, worker);
+
+	if (on)
+		on->ns += ns;
+}
+
+struct d9__account *d9__callback_time(struct d9__callback *callback, size_t worker)
+{
+	struct d9__callback_on *on = d9__callback_on(callback, worker);
+
+	return on ? &on->time : &callback->time;
+}
+
+void d9__callbacks_finish(struct d9__callbacks *callbacks)
+{
+	for (size_t i = 0; i < callbacks->n; i++) {
+		struct d9__callback *callback = callbacks->items[i];
+
+		for (size_t j = 0; j < callback->n_on; j++)
+			if (callback->on[j])
+				d9__time_account_add(&callback->time, &callback->on[j]->time);
+	}
 }
 
 void d9__callback_ran_loop(struct d9__callback *callback, uint64_t open_ns, uint64_t nested_ns,

@@ -73,6 +73,13 @@ struct d9__outside {
 	char *function;	   /* its name, if it is known */
 };
 
+/* The calls of one callback on one worker. */
+struct d9__callback_on {
+	struct d9__account time;
+	uint64_t calls;
+	uint64_t ns; /* without functions inside that are callbacks of their own */
+};
+
 struct d9__callback {
 	size_t number; /* its place among all, from 0 */
 	const char *location; /* on the wire: "CALLBACK @ SITE", or a foreign trace's position */
@@ -91,7 +98,7 @@ struct d9__callback {
 	struct d9__histogram durations;
 	struct d9__histogram delays;   /* wake to poll */
 	struct d9__histogram lateness; /* timers: due to poll */
-	struct d9__account time;       /* of its calls */
+	struct d9__account time;       /* of its calls; the sum of all workers, complete at the end */
 	uint64_t on_samples, off_samples;
 	uint64_t off_told; /* of |off_samples|, in calls that are told with their length */
 	uint64_t switches; /* of |off_samples|, that slices tell of */
@@ -149,9 +156,9 @@ struct d9__callback {
 
 	struct d9__histogram blocked; /* of long calls that slept for most of their time, how long they did */
 
-	/* A bit by number of the worker, for the balance: d9__callback_ran_on(). */
-	uint64_t *ran_on;
-	size_t ran_on_words;
+	/* By number of the worker; NULL: it did not run there, or its memory is left out. */
+	struct d9__callback_on **on;
+	size_t n_on;
 
 	/* Its tasks. */
 	uint64_t spawned, ended, uninstrumented;
@@ -236,6 +243,21 @@ const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
 
 /* A call begins on the worker of number |worker|.  0 or -ENOMEM. */
 int d9__callback_begin(struct d9__callback *callback, unsigned worker);
+
+/*
+ * What is known of the calls on the worker of number |worker|; NULL: none began there, or they are
+ * counted for the callback alone.
+ */
+struct d9__callback_on *d9__callback_on(const struct d9__callback *callback, size_t worker);
+
+/* |callback| had the worker of number |worker| for |ns|. */
+void d9__callback_stayed(struct d9__callback *callback, size_t worker, uint64_t ns);
+
+/* The account of |callback|'s calls on the worker of number |worker|. */
+struct d9__account *d9__callback_time(struct d9__callback *callback, size_t worker);
+
+/* Nothing follows: sum up what is known by worker. */
+void d9__callbacks_finish(struct d9__callbacks *callbacks);
 
 /* Whether a call began on the worker of number |worker|. */
 bool d9__callback_ran_on(const struct d9__callback *callback, size_t worker);

@@ -76,12 +76,6 @@ static bool is_own(const struct d9__callback *callback, const struct d9__stack *
 	       !d9__function_is_cxx(stack->names[i].function);
 }
 
-/* Whether the frame lies in the program's own file: libraries and what the kernel maps have other names. */
-static bool is_program(const struct d9__frame_name *frame)
-{
-	return frame->module && frame->module[0] != '[' && !strstr(frame->module, ".so");
-}
-
 /* How many frames lie inside the innermost callback, up to the recorder's, which called it; 0: that one is not among them. */
 static size_t inside(const struct d9__stack *stack)
 {
@@ -94,7 +88,7 @@ static size_t inside(const struct d9__stack *stack)
 const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack)
 {
 	for (size_t i = stack->names ? inside(stack) : 0; i; i--)
-		if (is_program(&stack->names[i - 1]))
+		if (d9__frame_is_program(&stack->names[i - 1]))
 			return &stack->names[i - 1];
 	return NULL;
 }
@@ -103,10 +97,14 @@ const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack)
 size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
 {
 	for (size_t i = 0, n = inside(stack); i < n; i++)
-		if (is_program(&stack->names[i]))
+		if (d9__frame_is_program(&stack->names[i]))
 			return i;
 	for (size_t i = 0; i < stack->n; i++)
 		if (is_own(callback, stack, i))
+			return i;
+	/* Outside of all callbacks, and of the loop library. */
+	for (size_t i = 0; i < stack->n && !*callback->location; i++)
+		if (d9__frame_is_program(&stack->names[i]))
 			return i;
 	return 0;
 }

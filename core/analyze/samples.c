@@ -171,7 +171,7 @@ static int count_in_poll(struct d9__samples *samples, const struct d9__sampled *
 		samples->on_in_polls++;
 		worker->polls_with_on += piece->on_samples++ == 0;
 		piece->task->callback->on_samples++;
-		running_in(piece)->time.samples++;
+		d9__callback_time(running_in(piece), worker->number)->samples++;
 	}
 	return d9__hot_add(running_in(piece), stack, sampled->off_cpu);
 }
@@ -209,7 +209,9 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
 		worker->off.ns = ns;
 		worker->off.stack = stack;
 	}
-	return piece ? count_in_poll(samples, sampled, piece, stack) : 0;
+	if (piece)
+		return count_in_poll(samples, sampled, piece, stack);
+	return worker->unpark.valid ? d9__hot_add(&worker->beside, stack, off_cpu) : 0;
 }
 
 const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples)

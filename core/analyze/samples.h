@@ -32,6 +32,12 @@ static inline bool d9__frame_is_ours(const struct d9__frame_name *frame)
 	return frame->module && !strncmp(frame->module, "libdial9", 8);
 }
 
+/* Whether the frame lies in the program's own file: libraries and what the kernel maps have other names. */
+static inline bool d9__frame_is_program(const struct d9__frame_name *frame)
+{
+	return frame->module && frame->module[0] != '[' && !strstr(frame->module, ".so");
+}
+
 /* Whether |module| ("libevent-2.1.so.7+0x1234") names a loop library. */
 static inline bool d9__module_is_loop(const char *module, size_t len)
 {

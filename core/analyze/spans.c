@@ -137,10 +137,8 @@ static uint64_t leave_user(struct d9__piece *piece, const struct span *span, uin
 {
 	if (!piece->open || piece->task->id != span->task_id)
 		return 0;
-	if (piece->users.open && --piece->users.open == 0) {
-		piece->users.ns += ns - piece->users.since_ns;
-		piece->users.told_ns += piece->told_ns - piece->users.told_since_ns;
-	}
+	if (piece->users.open && --piece->users.open == 0)
+		d9__piece_leave_users(piece, span->worker->number, ns);
 	return piece->resumed ? piece->task->call.nested_ns - span->nested_ns : 0;
 }
 
@@ -248,6 +246,12 @@ static void account_stay(struct span *span, struct d9__account *account, uint64_
 	}
 }
 
+static struct d9__account *account_of(const struct span *span)
+{
+	return span->callback ? d9__callback_time(span->callback, span->worker->number)
+			      : &span->type->time;
+}
+
 static void tell_call(const struct d9__spans *spans, const struct span *span, uint64_t ns)
 {
 	if (spans->on_call.take)
@@ -271,7 +275,7 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 	span->exit_ns = ns;
 	span->active_ns += stay_ns;
 	span->active_in_polls_ns += part_in_polls(span, ns);
-	account_stay(span, span->callback ? &span->callback->time : &span->type->time, ns);
+	account_stay(span, account_of(span), ns);
 	if (span->callback) {
 		uint64_t nested_ns = leave_user(&span->worker->piece, span, ns);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/hot.h"
 #include "analyze/stalls.h"
 #include "analyze/timeline.h"
 #include "base/array.h"
@@ -15,8 +16,16 @@
 /* A wait of this length was a sleep: to look at descriptors takes less. */
 #define SLEPT_NS (20 * D9__US_NS)
 
+/* CPU times are written in steps of so much. */
+#define CPU_STEP_NS 4096
+
 /* Different callbacks told apart in d9__worker_between(). */
 #define BETWEEN_CALLBACKS 16
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 void d9__timeline_release(struct d9__timeline *timeline)
 {
@@ -25,6 +34,7 @@ void d9__timeline_release(struct d9__timeline *timeline)
 
 		d9__histogram_release(&worker->calls);
 		d9__histogram_release(&worker->waits);
+		d9__hot_free(worker->beside.hot);
 		d9__time_period_release(&worker->period);
 		d9__replay_release(&worker->replay);
 		for (size_t j = 0; j < D9__WORKER_STALLS; j++)
@@ -47,6 +57,7 @@ static struct d9__worker *add_worker(struct d9__timeline *timeline, uint64_t id)
 		return NULL;
 	}
 	worker->id = id;
+	worker->beside.location = "";
 	worker->number = (unsigned)timeline->n;
 	timeline->items[timeline->n++] = worker;
 	return worker;
@@ -72,6 +83,15 @@ static const struct d9__callback *named_by(const struct d9__piece *piece)
 	return callback;
 }
 
+void d9__piece_leave_users(struct d9__piece *piece, unsigned worker, uint64_t ns)
+{
+	uint64_t stay_ns = ns - piece->users.since_ns;
+
+	piece->users.ns += stay_ns;
+	piece->users.told_ns += piece->told_ns - piece->users.told_since_ns;
+	d9__callback_stayed(piece->users.callback, worker, stay_ns);
+}
+
 static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 		     bool open_ended)
 {
@@ -84,10 +104,10 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	piece->task->running--;
 	piece->open_ended = open_ended;
 	piece->end_ns = ns;
-	if (piece->users.open) {
-		piece->users.ns += ns - piece->users.since_ns;
-		piece->users.told_ns += piece->told_ns - piece->users.told_since_ns;
-	}
+	if (piece->users.open)
+		d9__piece_leave_users(piece, worker->number, ns);
+	d9__callback_stayed(piece->task->callback, worker->number,
+			    ns - piece->start_ns - least(ns - piece->start_ns, piece->users.ns));
 	worker->open_ended += open_ended;
 	worker->poll_ns += ns - piece->start_ns;
 	worker->recent[i].start_ns = piece->start_ns;
@@ -283,18 +303,40 @@ static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns
 	worker->time.ready_ns += ready_ns;
 	worker->time.on_cpu_ns += used_ns;
 	worker->waiting_ns += left_ns - used_ns;
+	d9__loop_time_waited(&worker->loop_time, worker->park.ns, ns, used_ns, ready_ns);
+}
+
+/*
+ * The awake time that ended at |ns| needed the CPU and slept in callbacks for |own_ns|, and slept outside of its loop for
+ * |slept_ns|, as it seems.
+ */
+static void account_awake(struct d9__worker *worker, uint64_t ns, uint64_t own_ns, uint64_t slept_ns)
+{
+	d9__loop_time_awake(&worker->loop_time,
+			    &(struct d9__loop_awake){ .from_ns = worker->unpark.ns,
+						      .to_ns = ns,
+						      .calls_ns = worker->poll_ns - worker->unpark.pieces_ns,
+						      .own_ns = own_ns,
+						      .slept_ns = slept_ns });
 }
 
 static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 {
 	uint64_t used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
 	uint64_t wall_ns = awake_ns(worker, ns - worker->unpark.ns, used_ns);
+	uint64_t slept_ns = ns - worker->unpark.ns - wall_ns, before_ns = worker->time.on_cpu_ns + worker->time.blocked_ns;
+	uint64_t grown = grown_ns(worker, cpu_ns), own_ns;
 	double ratio = 1;
 
 	/* It slept for the rest, in a wait that the program itself has around its loop. */
-	worker->parked_ns += ns - worker->unpark.ns - wall_ns;
-	worker->waiting_ns += ns - worker->unpark.ns - wall_ns;
-	d9__time_period_end(&worker->period, &worker->time, wall_ns, grown_ns(worker, cpu_ns));
+	worker->parked_ns += slept_ns;
+	worker->waiting_ns += slept_ns;
+	d9__time_period_end(&worker->period, &worker->time, wall_ns, grown);
+	own_ns = worker->time.on_cpu_ns + worker->time.blocked_ns - before_ns;
+	account_awake(worker, ns, worker->cpu_seen ? own_ns : wall_ns, slept_ns);
+	/* What it used beyond that, it used in waits before: both values are rounded, one up and one down. */
+	if (worker->cpu_seen && grown > wall_ns + 2 * CPU_STEP_NS)
+		d9__loop_time_burnt(&worker->loop_time, grown - wall_ns);
 	if (wall_ns && used_ns < wall_ns)
 		ratio = (double)used_ns / (double)wall_ns;
 	worker->active_periods++;
@@ -442,6 +484,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	worker->unpark.cpu_ns = cpu_ns;
 	worker->unpark.cpu_high_ns = worker->cpu.ns;
 	worker->unpark.poll_ns = d9__worker_busy_ns(worker);
+	worker->unpark.pieces_ns = worker->poll_ns;
 	worker->unpark.polls = worker->polls;
 	worker->unpark.told_ns = 0;
 	worker->unpark.tid = tid;
@@ -461,6 +504,27 @@ static uint64_t last_used_ns(const struct d9__worker *worker, uint64_t wall_ns)
 }
 
 /*
+ * The account of the worker's last round, which no park ended: it goes on until |end_ns|, where the trace ends in a callback, or
+ * the last one ended; or the loop stood still for longer, outside of callbacks.
+ */
+static void account_last(struct d9__worker *worker, uint64_t end_ns)
+{
+	const struct d9__piece *piece = &worker->piece;
+
+	if (worker->outside.ns > end_ns)
+		end_ns = worker->outside.ns;
+	if (end_ns <= worker->unpark.ns)
+		return;
+	if (piece->open) {
+		uint64_t ns = end_ns - piece->start_ns;
+
+		worker->unpark.pieces_ns -= ns;
+		d9__callback_stayed(piece->task->callback, worker->number, ns - least(ns, piece->users.ns));
+	}
+	account_awake(worker, end_ns, end_ns - worker->unpark.ns, 0);
+}
+
+/*
  * The trace ends at |ns|, and no park ended the worker's last round: it went on until its last callback did, or
  * goes on still.
  */
@@ -469,11 +533,24 @@ static void end_last_period(struct d9__worker *worker, uint64_t ns)
 	uint64_t end_ns = worker->piece.open ? ns : worker->piece.end_ns;
 
 	note_round(worker, ns);
+	account_last(worker, end_ns);
 	if (end_ns <= worker->unpark.ns)
 		return;
 	worker->active_ns += end_ns - worker->unpark.ns;
 	d9__time_period_end(&worker->period, &worker->time, end_ns - worker->unpark.ns, UINT64_MAX);
 	worker->cpu_ns += last_used_ns(worker, end_ns - worker->unpark.ns);
+}
+
+/* The trace ends at |ns|, and no unpark ended the worker's last wait. */
+static void end_last_park(struct d9__worker *worker, uint64_t ns)
+{
+	uint64_t left_ns = ns > worker->park.ns ? ns - worker->park.ns : 0;
+
+	worker->parks++;
+	worker->parked_ns += left_ns;
+	worker->waiting_ns += left_ns;
+	worker->park.valid = false;
+	d9__loop_time_waited(&worker->loop_time, worker->park.ns, worker->park.ns + left_ns, 0, 0);
 }
 
 int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
@@ -487,12 +564,9 @@ int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
 			err = -ENOMEM;
 		if (worker->unpark.valid && ns > worker->unpark.ns)
 			end_last_period(worker, ns);
-		if (!worker->park.valid)
-			continue;
-		worker->parks++;
-		worker->parked_ns += ns > worker->park.ns ? ns - worker->park.ns : 0;
-		worker->waiting_ns += ns > worker->park.ns ? ns - worker->park.ns : 0;
-		worker->park.valid = false;
+		if (worker->park.valid)
+			end_last_park(worker, ns);
+		d9__loop_time_finish(&worker->loop_time);
 	}
 	return err;
 }

@@ -9,6 +9,7 @@
 
 #include "analyze/histogram.h"
 #include "analyze/kernel_backlog.h"
+#include "analyze/loop_time.h"
 #include "analyze/replay.h"
 #include "analyze/rounds.h"
 #include "analyze/tasks.h"
@@ -104,6 +105,8 @@ struct d9__worker {
 	struct d9__histogram calls; /* durations */
 	struct d9__account time;    /* of active_ns and parked_ns */
 	uint64_t waiting_ns;
+	struct d9__loop_time loop_time;
+	struct d9__callback beside; /* stands for its awake time outside of callbacks: where samples found it */
 
 	uint64_t parks, parked_ns;
 	uint64_t active_periods, active_ns;
@@ -144,6 +147,7 @@ struct d9__worker {
 		bool valid;
 		uint64_t ns, cpu_ns;
 		uint64_t poll_ns, polls; /* of an unpark: in callbacks so far, and how many */
+		uint64_t pieces_ns;	 /* of an unpark: |poll_ns| of the worker */
 		uint64_t told_ns; /* of an unpark: since then off the CPU in calls that tell it */
 		uint64_t cpu_high_ns; /* of an unpark: the highest reading up to it */
 		uint32_t tid;
@@ -213,6 +217,9 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 
 /* The one worker with an open piece; NULL: none has one, or several have. */
 const struct d9__worker *d9__timeline_only_open(const struct d9__timeline *timeline);
+
+/* The outermost function of the program in |piece| returns at |ns|, or the piece is cut. */
+void d9__piece_leave_users(struct d9__piece *piece, unsigned worker, uint64_t ns);
 
 /* End an open piece, as another PollStart of the worker would.  0, or what on_piece() returned. */
 int d9__timeline_close(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns);

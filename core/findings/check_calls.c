@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "findings/check_parts.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* Examples under a finding. */
@@ -29,6 +30,16 @@
 
 /* A page that comes from the disk is waited for so long at most. */
 #define FAULT_NS (10 * D9__MS_NS)
+
+/*
+ * A callback that sleeps for so large a share of its loop's time is told, or for one part in so many of the time awake if that
+ * is any of the whole; from the third share on it is critical.  Of less time no share is told.
+ */
+#define SLEEPS_SHARE          0.1
+#define SLEEPS_AWAKE_PART     4
+#define SLEEPS_LEAST_SHARE    0.01
+#define SLEEPS_CRITICAL_SHARE 0.5
+#define SHARE_LEAST_NS        D9__SECOND_NS
 
 /* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
 #define OVERRUNS     7
@@ -381,6 +392,83 @@ static const char *sleep_advice(bool pages)
 	       "access, a synchronous call of GIO (..._sync(), or with an ..._async() beside it).";
 }
 
+/* The worker of which |callback| slept the largest part away. */
+struct sleeping {
+	const struct d9__worker *worker; /* NULL: none to speak of */
+	uint64_t ns, calls;
+	double share; /* of what the machine left to its loop */
+};
+
+/*
+ * Whether a loop sleeps for so large a part of its time in |callback| that it matters however short each call is: by what
+ * the machine left to it, or by the time that it was awake at all.
+ */
+static struct sleeping find_sleeping(const struct d9__findings *findings, const struct d9__callback *callback)
+{
+	struct sleeping most = { .worker = NULL };
+
+	for (size_t i = 0; i < callback->n_on && i < findings->analysis->timeline.n; i++) {
+		const struct d9__callback_on *on = callback->on[i];
+		const struct d9__owners *owners = &findings->owners[i];
+		uint64_t ns = on ? on->time.blocked_ns : 0;
+		double share = d9__owners_share(owners, ns);
+
+		if (owners->left_ns < SHARE_LEAST_NS || share <= most.share)
+			continue;
+		if (share < SLEEPS_SHARE && (share < SLEEPS_LEAST_SHARE || SLEEPS_AWAKE_PART * ns < owners->awake_ns))
+			continue;
+		most = (struct sleeping){ findings->analysis->timeline.items[i], ns, on->calls, share };
+	}
+	return most;
+}
+
+/* A callback that has |severity| by its longest calls has it by all of them, too. */
+static enum d9__severity sleeping_severity(const struct sleeping *sleeping, enum d9__severity severity)
+{
+	if (sleeping->share >= SLEEPS_CRITICAL_SHARE)
+		return D9__CRITICAL;
+	return sleeping->worker && severity > D9__WARNING ? D9__WARNING : severity;
+}
+
+/* No call slept for long, and all of them together did. */
+static void sleeping_callback(struct d9__findings *findings, const struct d9__callback *callback,
+			      const struct sleeping *sleeping)
+{
+	const char *asleep = callback->n_asleep ? callback->asleep[0].place : "", *in = asleep, *remedy;
+	struct d9__finding_blocked blocked;
+	bool known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
+	struct d9__shown_name name = d9__finding_name(callback);
+	struct d9__finding *finding;
+	char caller[160], place[640] = "";
+	uint64_t each_ns = sleeping->ns / sleeping->calls;
+
+	if (known) {
+		in = blocked.lock ? "futex: a lock" : blocked.what;
+		describe_blocked(&blocked, place, sizeof(place));
+	} else if (callback->n_asleep) {
+		d9__finding_asleep(asleep, place, sizeof(place));
+	}
+	remedy = d9__finding_remedy(findings, in);
+	finding = d9__finding_add(
+		findings, sleeping_severity(sleeping, D9__WARNING), sleeping->ns,
+		remedy ? remedy : sleep_advice(false),
+		"%.*s%s sleeps for %.0f %% of worker %llu's time%s%s: %s in each of %s calls, %s in all, and the loop can run "
+		"nothing else meanwhile.",
+		name.len, name.text, describe_caller(callback, caller, sizeof(caller)), 100 * sleeping->share,
+		(unsigned long long)sleeping->worker->id, place[0] ? ", " : "", place, d9__units_ns(each_ns).text,
+		d9__units_count(sleeping->calls).text, d9__units_ns(sleeping->ns).text);
+	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding, "sleeps %.0f %% of the loop's time, %s each, %s calls",
+			      100 * sleeping->share, d9__units_ns(each_ns).text,
+			      d9__units_count(sleeping->calls).text);
+	if (!known)
+		d9__finding_add_places(findings, finding, callback);
+	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
+		if (d9__stall_is_blocked(callback->stalls[i].stall))
+			add_blocked(findings, finding, callback->stalls[i].stall);
+	d9__finding_explain(findings, finding, callback);
+}
+
 static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *most = most_blocked(findings, callback);
@@ -389,9 +477,13 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	const char *asleep = callback->n_asleep ? callback->asleep[0].place : "", *in = asleep, *remedy;
 	char behind[160], rhythm[128], caller[160], place[640] = "for something";
 	struct d9__finding_blocked blocked;
+	struct sleeping sleeping;
 	bool waited, starts, starved, pages, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
 	uint64_t limit, calls;
 
+	sleeping = find_sleeping(findings, callback);
+	if (!most && sleeping.worker)
+		sleeping_callback(findings, callback, &sleeping);
 	if (!most)
 		return;
 	limit = limit_of(findings, most);
@@ -418,7 +510,9 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	finding = d9__finding_add(
-		findings, starts || starved ? D9__INFO : long_severity(most->blocked_ns, calls, waited), most->blocked_ns,
+		findings,
+		starts || starved ? D9__INFO : sleeping_severity(&sleeping, long_severity(most->blocked_ns, calls, waited)),
+		most->blocked_ns,
 		remedy ? remedy : sleep_advice(pages),
 		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
 		"calls did for over %s; %s in all)%s.",
@@ -448,7 +542,7 @@ void d9__check_blocked_callback(struct d9__findings *findings)
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	for (size_t i = 0; i < callbacks->n; i++)
-		if (callbacks->items[i]->n_stalls && !d9__finding_is_explained(findings, callbacks->items[i]))
+		if (!d9__finding_is_explained(findings, callbacks->items[i]))
 			blocked_callback(findings, callbacks->items[i]);
 }
 

@@ -45,6 +45,9 @@ void d9__check_idle_workers(struct d9__findings *findings);
 /* Whether |worker| is one of GLib's own threads, whose loops no program has a hand in. */
 bool d9__worker_is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker);
 
+/* check_between.c */
+void d9__check_between_rounds(struct d9__findings *findings);
+
 /* check_budget.c */
 void d9__check_many_wakes(struct d9__findings *findings);
 
@@ -77,6 +80,9 @@ void d9__finding_add_places(struct d9__findings *findings, struct d9__finding *f
 
 /* Whether the CPU time of |callback|'s long calls went into system calls for the most part. */
 bool d9__finding_is_in_kernel(const struct d9__callback *callback);
+
+/* check_shares.c */
+void d9__check_saturated(struct d9__findings *findings);
 
 /* check_shape.c */
 void d9__check_cold_start(struct d9__findings *findings);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "findings/check_parts.h"
 #include "findings/checks.h"
+#include "findings/owners.h"
 
 /*
  * In order of rank: what limits the other figures, then causes before their consequences, then the
@@ -35,6 +37,7 @@ static const struct {
 	{ "blocked-callback", D9__ABOUT_TIME, d9__check_blocked_callback },
 	{ "stale-clock", D9__ABOUT_TIME, d9__check_stale_clock },
 	{ "timer-overrun", D9__ABOUT_TIME, d9__check_timer_overrun },
+	{ "between-rounds", D9__ABOUT_TIME, d9__check_between_rounds },
 	{ "long-callback", D9__ABOUT_TIME, d9__check_long_callback },
 	{ "running-at-end", D9__ABOUT_TIME, d9__check_running_at_end },
 	{ "blocking", D9__ABOUT_TIME, d9__check_blocking },
@@ -54,6 +57,7 @@ static const struct {
 	{ "descriptor-growth", D9__ABOUT_KEPT, d9__check_descriptor_growth },
 	{ "leak-by-site", D9__ABOUT_KEPT, d9__check_leak_by_site },
 	{ "memory-growth", D9__ABOUT_KEPT, d9__check_memory_growth },
+	{ "saturated", D9__ABOUT_REST, d9__check_saturated },
 	{ "loop-overhead", D9__ABOUT_REST, d9__check_loop_overhead },
 	{ "cpu-contention", D9__ABOUT_REST, d9__check_cpu_contention },
 	{ "worker-imbalance", D9__ABOUT_TIME, d9__check_worker_imbalance },
@@ -82,6 +86,9 @@ static unsigned place_of(unsigned rank)
 int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *analysis)
 {
 	findings->analysis = analysis;
+	findings->owners = d9__owners_make(analysis);
+	if (!findings->owners)
+		return -ENOMEM;
 	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		findings->rank = i;
 		findings->place = place_of(i);

@@ -91,6 +91,8 @@ struct d9__finding {
 	size_t n_effects;
 };
 
+struct d9__owners;
+
 /* Worst first.  All zero is empty. */
 struct d9__findings {
 	struct d9__finding **items;
@@ -106,6 +108,8 @@ struct d9__findings {
 
 	struct d9__rhythm *rhythms; /* of its long calls, from the first check that asks on */
 	size_t n_rhythms;
+
+	struct d9__owners *owners; /* of each loop, by number of its worker */
 
 	/* While they are made. */
 	const struct d9__analysis *analysis;

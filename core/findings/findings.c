@@ -318,5 +318,6 @@ void d9__findings_release(struct d9__findings *findings)
 	free(findings->items);
 	free(findings->explained);
 	free(findings->rhythms);
+	free(findings->owners);
 	*findings = (struct d9__findings){ 0 };
 }

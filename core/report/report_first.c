@@ -26,6 +26,9 @@
 /* Lines of a table before its rows, and the one that says how many more there are. */
 #define TABLE_LINES 4
 
+/* On narrower pages the latter takes two. */
+#define TABLE_COLUMNS 50
+
 /* Where what stands at the right edge ends at most: further away the eye loses the line. */
 #define EDGE_MAX 110
 
@@ -132,6 +135,20 @@ static char *shorten_prose(const char *text, size_t columns)
 	if (cut && text[cut - 1] == '.')
 		return strndup(text, cut);
 	return asprintf(&out, "%.*s...", (int)cut, text) < 0 ? NULL : out;
+}
+
+/* As many sentences of |text| as fit in |columns|, and the first in any case: what to do is never cut.  NULL: out of memory. */
+static char *whole_sentences(const char *text, size_t columns)
+{
+	size_t end = 0, at = 0;
+
+	while (text[at] && (!end || at < columns)) {
+		at += strcspn(text + at, ".");
+		at += text[at] == '.';
+		if ((text[at] == ' ' || !text[at]) && (!end || at <= columns))
+			end = at;
+	}
+	return strndup(text, end ? end : at);
 }
 
 /* ---- parts ---- */
@@ -241,7 +258,7 @@ static bool put_advice(struct first *first, const struct d9__finding *finding, u
 
 	if (!finding->advice || !*finding->advice)
 		return false;
-	text = shorten_prose(finding->advice, columns);
+	text = whole_sentences(finding->advice, columns);
 	d9__page_put(page, D9__FAINT, "  do: ");
 	if (text)
 		d9__page_wrap(page, text, INDENT, INDENT);
@@ -401,6 +418,7 @@ static unsigned share(struct first *first, unsigned left)
 static void put_headline(struct first *first)
 {
 	d9__report_headline(first->all, first->items, first->n);
+	d9__report_accounts(first->all);
 	d9__report_fired(first->all);
 }
 
@@ -532,10 +550,16 @@ static void put_findings(struct first *first)
 				fputs(first->shown[i].parts[part], first->page->out);
 }
 
+static unsigned table_lines(const struct first *first)
+{
+	return TABLE_LINES + (first->page->width < TABLE_COLUMNS);
+}
+
 static void put_table(struct first *first, unsigned left)
 {
 	const struct d9__report_all *all = first->all;
-	size_t rows = left > TABLE_LINES + ROWS_MIN ? left - TABLE_LINES : ROWS_MIN;
+	unsigned fixed = table_lines(first);
+	size_t rows = left > fixed + ROWS_MIN ? left - fixed : ROWS_MIN;
 
 	if (rows > all->style->top)
 		rows = all->style->top;
@@ -600,8 +624,8 @@ void d9__report_first(const struct d9__report_all *all)
 	 * One line for what is left out, if something will be; one that less(1) wants to spare before it ends by
 	 * itself, in which the command stands that was typed.
 	 */
-	fixed = header.lines + end.lines + TABLE_LINES + ROWS_MIN + 2;
-	left = share(&first, left > fixed ? left - fixed : 1) + TABLE_LINES + ROWS_MIN;
+	fixed = header.lines + end.lines + table_lines(&first) + ROWS_MIN + 2;
+	left = share(&first, left > fixed ? left - fixed : 1) + table_lines(&first) + ROWS_MIN;
 	free(end.text);
 	end = measured(&first, put_end);
 	put_measured(&first, &header);

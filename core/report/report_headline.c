@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first line of a report: the program, how long it was recorded, what is missing of that, and how busy its loops
- * were.
+ * The first line of a report: the program, how long it was recorded, and what is missing of that.
  */
 #include "config.h"
 
@@ -15,13 +14,6 @@
 #include "report/report_parts.h"
 #include "text/page.h"
 #include "text/units.h"
-
-/*
- * Functions of sources are told here from this share of the loops' time on, and loops that are busy with
- * themselves from that.
- */
-#define OUTSIDE_PART 0.1
-#define OWN_PART     0.25
 
 static void add_word(char *buf, size_t size, const char *word)
 {
@@ -67,73 +59,6 @@ static void describe_data(const struct d9__report_all *all, const struct d9__rep
 		snprintf(buf, size, hooks ? "complete" : "complete, hooks not told");
 }
 
-/* Where the loops of all processes spent their time, added up. */
-struct shares {
-	double time_ns, busy_ns, own_ns, source_ns[D9__OUTSIDE_PHASES];
-	double most; /* of a loop's own time in callbacks */
-	uint64_t busiest;
-	size_t workers;
-};
-
-static void add_shares(struct shares *s, const struct d9__analysis *a, const struct d9__worker *worker)
-{
-	double ns = (double)worker->active_ns + (double)worker->parked_ns, busy = d9__worker_busy(worker);
-
-	if (ns <= 0)
-		return;
-	s->time_ns += ns;
-	s->busy_ns += busy * ns;
-	s->own_ns += (double)d9__worker_own_ns(a, worker);
-	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++)
-		s->source_ns[i] += (double)d9__worker_in_sources_ns(a, worker, (enum d9__outside_phase)i);
-	if (s->workers++ == 0 || busy > s->most) {
-		s->most = busy;
-		s->busiest = worker->id;
-	}
-}
-
-/* ", 88 % in check()": where the loops are beside callbacks, if that is worth a word. */
-static void describe_outside(const struct shares *s, char *buf, size_t size)
-{
-	double check_ns = s->source_ns[D9__IN_CHECK], prepare_ns = s->source_ns[D9__IN_PREPARE];
-	double source_ns = check_ns + prepare_ns;
-
-	buf[0] = '\0';
-	if (source_ns >= OUTSIDE_PART * s->time_ns)
-		snprintf(buf, size, ", %.0f %% in %s", 100 * source_ns / s->time_ns,
-			 10 * prepare_ns < source_ns ? "check()"
-			 : 10 * check_ns < source_ns ? "prepare()"
-						     : "prepare() and check()");
-	else if (s->own_ns >= OWN_PART * s->time_ns)
-		snprintf(buf, size, ", %.0f %% outside of them", 100 * s->own_ns / s->time_ns);
-}
-
-/*
- * "loops 7 % busy", "loop 0 % in callbacks, 88 % in check()"; of several with the busiest if that stands out; empty
- * without loops.
- */
-static void describe_busy(const struct d9__report_all *all, char *buf, size_t size)
-{
-	struct shares s = { .workers = 0 };
-	char outside[64];
-
-	buf[0] = '\0';
-	for (size_t i = 0; i < all->n; i++) {
-		const struct d9__analysis *a = all->reports[i].analysis;
-
-		for (size_t j = 0; j < a->timeline.n; j++)
-			add_shares(&s, a, a->timeline.items[j]);
-	}
-	if (!s.workers)
-		return;
-	describe_outside(&s, outside, sizeof(outside));
-	snprintf(buf, size, "loop%s %.0f %% %s%s", s.workers == 1 ? "" : "s", 100 * s.busy_ns / s.time_ns,
-		 outside[0] ? "in callbacks" : "busy", outside);
-	if (s.most > s.busy_ns / s.time_ns + 0.2 && all->n == 1)
-		snprintf(buf + strlen(buf), size - strlen(buf), " (worker %llu: %.0f %%)",
-			 (unsigned long long)s.busiest, 100 * s.most);
-}
-
 /* "1.38 s on the CPU in 3 threads, by samples": where no loop ran. */
 static void describe_samples(const struct d9__report_all *all, char *buf, size_t size)
 {
@@ -157,12 +82,11 @@ void d9__report_headline(const struct d9__report_all *all, const struct d9__repo
 	uint64_t start_ns = d9__analysis_start_ns(all->first);
 	uint64_t end_ns = d9__reports_end_ns(all->reports, all->n);
 	const char *program = d9__report_program(all->first);
-	char data[160], busy[160], processes[48], *line;
+	char data[160], busy[160] = "", processes[48], *line;
 	size_t column;
 
 	describe_data(all, findings, n, data, sizeof(data));
-	describe_busy(all, busy, sizeof(busy));
-	if (!busy[0])
+	if (!d9__report_has_loops(all))
 		describe_samples(all, busy, sizeof(busy));
 	snprintf(processes, sizeof(processes), "%zu processes", all->n);
 	if (all->n > 1)

@@ -9,6 +9,7 @@
 #include "report/report.h"
 #include "report/report_heap.h"
 #include "report/report_idle.h"
+#include "findings/owners.h"
 #include "report/report_json.h"
 #include "report/report_parts.h"
 #include "text/json.h"
@@ -74,9 +75,9 @@ static void put_worker_samples(struct d9__json *json, const struct d9__analysis 
 	d9__json_close(json, '}');
 }
 
-void d9__report_json_worker(struct d9__json *json, const struct d9__analysis *a,
-		     const struct d9__worker *worker)
+void d9__report_json_worker(struct d9__json *json, const struct d9__report *report, const struct d9__worker *worker)
 {
+	const struct d9__analysis *a = report->analysis;
 	double ratio = d9__worker_cpu_ratio(worker);
 	struct d9__parts parts;
 
@@ -113,6 +114,7 @@ void d9__report_json_worker(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "handovers", worker->handovers);
 	parts = d9__report_parts_of_worker(worker);
 	d9__time_parts_json(json, &parts, &worker->time, true);
+	d9__report_json_account(json, worker, &report->findings->owners[worker->number]);
 	put_kernel_waits(json, worker);
 	put_worker_samples(json, a, worker);
 	d9__json_close(json, '}');
@@ -423,7 +425,7 @@ int d9__report_json_all(struct d9__json *json, const struct d9__report *report)
 	d9__json_close(json, ']');
 	d9__json_open(json, "workers", '[');
 	for (size_t i = 0; i < a->timeline.n; i++)
-		d9__report_json_worker(json, a, report->workers[i]);
+		d9__report_json_worker(json, report, report->workers[i]);
 	d9__json_close(json, ']');
 	d9__json_open(json, "callbacks", '[');
 	for (size_t i = 0; i < report->n_callbacks; i++)

@@ -96,7 +96,7 @@ for mode in "flight mode" "a recorder that writes continuously"; do
 		manifest=$(echo $dir/*/dump.$id.json)
 		"$dial9" info --json $manifest | grep -o '"path":"[^"]*"' | sed 's/.*\(trace.*\)"/\1/' | sort >segments
 		grep -o '"trace[^"]*"' $manifest | tr -d '"' | sort | cmp - segments
-		"$dial9" report --color never $manifest | sed -n '2s/[0-9.]* m\{0,1\}s/T/gp'
+		"$dial9" report --color never $manifest | sed -n '/^trigger/s/[0-9.]* m\{0,1\}s/T/gp'
 	done <ids
 done
 

@@ -42,7 +42,7 @@ for variant in hang lock; do
 	# Of this directory: of all that are dead here only the latest two have lines.
 	"$dial9" status --dir "$work/$variant" 2>/dev/null | grep -A 1 "^ *$pid " | grep 'ran when'
 	"$dial9" recover "$work/$variant" >/dev/null
-	"$dial9" report "$work/$variant" | sed -n '1,2p'
+	"$dial9" report "$work/$variant" | grep -v ' awake' | sed -n '1,2p'
 	"$dial9" report -v "$work/$variant" | sed -n '/CRITICAL/,/ended\./p'
 	"$dial9" events --format text "$work/$variant" | grep -E 'LastSign|StuckPoll' | tail -n 1
 done
@@ -56,7 +56,7 @@ wait_for '"for_ns":[4-9][0-9]\{9\}'
 end
 "$dial9" status --dir "$work/loop" 2>/dev/null | grep -A 1 "^ *$pid " | grep 'ran when'
 "$dial9" recover "$work/loop" >/dev/null
-"$dial9" report "$work/loop" | sed -n '1,2p'
+"$dial9" report "$work/loop" | grep -v ' awake' | sed -n '1,2p'
 
 # Its background thread sleeps from 1.7 s to 2.7 s, if nobody wakes it.
 say "an idle program that blocks for a moment"
@@ -80,7 +80,7 @@ int main(void)
 END
 cc -g -rdynamic -o nap nap.c -levent || exit 99
 "$dial9" record --quiet -o "$work/naps" -- ./nap
-"$dial9" report "$work/naps" | sed -n 2p
+"$dial9" report "$work/naps" | grep -v ' awake' | sed -n 2p
 
 say "a loop that stands still outside of callbacks"
 cat >device.c <<'END'
@@ -147,7 +147,7 @@ wait_for_child '"for_ns":[2-9][0-9]\{9\}'
 "$dial9" top --once "$child" | grep 'running now'
 kill -KILL "$child"
 wait "$pid" 2>/dev/null
-"$dial9" report "$work/device" | sed -n '2p'
+"$dial9" report "$work/device" | grep -v ' awake' | sed -n '2p'
 "$dial9" report -v "$work/device" | sed -n '/CRITICAL/,/ended\./p'
 "$dial9" report "$work/device" | grep -c '^ .* device_check'
 

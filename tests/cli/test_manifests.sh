@@ -103,7 +103,7 @@ events tr/web-1/linked.json
 
 say "every command that reads"
 dump=tr/web-1/dump.A.json
-"$dial9" report --color never $dump | sed -n 1,2p
+"$dial9" report --color never $dump | sed -n 1,3p
 "$dial9" report --json $dump | grep -c '"path": "tr/web-1/trace.*"'
 "$dial9" query -f csv $dump "SELECT count(*) FROM polls" | tail -n 1
 "$dial9" query -f csv tr/web-1/trace.0.bin "SELECT count(*) FROM polls" | tail -n 1
@@ -115,7 +115,7 @@ dump=tr/web-1/dump.A.json
 
 say "what is missing comes first"
 dump=tr/web-2/dump.B.json
-run report --color never $dump | sed -n '1,3p; /^\[/p'
+run report --color never $dump | sed -n '1,4p; /^\[/p'
 "$dial9" report --color never --finding 1 $dump 2>/dev/null | grep trace
 "$dial9" info $dump | sed -n '2,20{/^  tr/p; /not there/p}'
 { "$dial9" events $dump >/dev/null; } 2>&1

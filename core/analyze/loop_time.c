@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "analyze/loop_time.h"
+#include "base/time.h"
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t take(uint64_t *left, uint64_t ns)
+{
+	uint64_t taken = least(*left, ns);
+
+	*left -= taken;
+	return taken;
+}
+
+/* ---- windows ---- */
+
+/* The open window, and |more_ns| behind it that are like it, are over. */
+static void judge(struct d9__loop_time *time, uint64_t length_ns, uint64_t more_ns)
+{
+	uint64_t own_ns = time->window.own_ns, known_ns = own_ns + time->window.asleep_ns;
+
+	/* Where the machine had the thread for most of it, too little is left to judge by. */
+	if (4 * known_ns < length_ns)
+		return;
+	if (100 * own_ns < D9__BUSY_PERCENT * known_ns) {
+		time->window.run_ns = 0;
+		return;
+	}
+	if (!time->window.run_ns)
+		time->window.run_from_ns = time->window.from_ns;
+	time->window.run_ns += length_ns + more_ns;
+	time->busy.ns += length_ns + more_ns;
+	if (time->window.run_ns <= time->busy.longest_ns)
+		return;
+	time->busy.longest_ns = time->window.run_ns;
+	time->busy.longest_from_ns = time->window.run_from_ns;
+}
+
+static void begin(struct d9__loop_time *time, uint64_t ns)
+{
+	time->window.from_ns = ns;
+	time->window.own_ns = time->window.asleep_ns = 0;
+}
+
+/* Nothing follows the open window for a while. */
+static void end_window(struct d9__loop_time *time)
+{
+	if (time->window.from_ns && time->last_ns > time->window.from_ns)
+		judge(time, time->last_ns - time->window.from_ns, 0);
+	time->window.from_ns = 0;
+}
+
+/* The part of |ns|, which are spread evenly over |all_ns|, that lies in |part_ns| of these. */
+static uint64_t part_of(uint64_t ns, uint64_t part_ns, uint64_t all_ns)
+{
+	return part_ns == all_ns ? ns : (uint64_t)((double)ns * (double)part_ns / (double)all_ns);
+}
+
+/* From |from_ns| to |to_ns| the thread needed |own_ns|, and slept for |asleep_ns|. */
+static void spread(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns, uint64_t own_ns,
+		   uint64_t asleep_ns)
+{
+	uint64_t all_ns = to_ns - from_ns;
+
+	if (!time->window.from_ns)
+		begin(time, from_ns);
+	while (to_ns - time->window.from_ns >= D9__BUSY_WINDOW_NS) {
+		uint64_t end_ns = time->window.from_ns + D9__BUSY_WINDOW_NS;
+		uint64_t part_ns = end_ns > from_ns ? end_ns - from_ns : 0, more_ns = 0;
+
+		time->window.own_ns += part_of(own_ns, part_ns, all_ns);
+		time->window.asleep_ns += part_of(asleep_ns, part_ns, all_ns);
+		/* One that begins here may be one of many that are alike. */
+		if (part_ns == D9__BUSY_WINDOW_NS)
+			more_ns = (to_ns - end_ns) / D9__BUSY_WINDOW_NS * D9__BUSY_WINDOW_NS;
+		judge(time, D9__BUSY_WINDOW_NS, more_ns);
+		from_ns = end_ns > from_ns ? end_ns : from_ns;
+		begin(time, end_ns + more_ns);
+		from_ns += more_ns;
+	}
+	time->window.own_ns += part_of(own_ns, to_ns - from_ns, all_ns);
+	time->window.asleep_ns += part_of(asleep_ns, to_ns - from_ns, all_ns);
+}
+
+/* ---- parts ---- */
+
+static void reach(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
+{
+	if (!time->last_ns)
+		time->first_ns = time->last_ns = from_ns;
+	/* What was skipped is in no other part. */
+	if (from_ns > time->last_ns) {
+		time->lost_ns += from_ns - time->last_ns;
+		end_window(time);
+		time->window.run_ns = 0;
+	}
+	time->last_ns = to_ns;
+}
+
+/* The part of a time up to |to_ns| that is not divided yet begins at |*from_ns|; false: there is none. */
+static bool is_new(const struct d9__loop_time *time, uint64_t *from_ns, uint64_t to_ns)
+{
+	if (*from_ns < time->last_ns)
+		*from_ns = time->last_ns;
+	return *from_ns < to_ns;
+}
+
+void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns, uint64_t cpu_ns,
+			  uint64_t ready_ns)
+{
+	uint64_t left_ns;
+
+	if (!is_new(time, &from_ns, to_ns))
+		return;
+	reach(time, from_ns, to_ns);
+	left_ns = to_ns - from_ns;
+	time->wait_ready_ns += take(&left_ns, ready_ns);
+	cpu_ns = take(&left_ns, cpu_ns);
+	time->wait_cpu_ns += cpu_ns;
+	time->asleep_ns += left_ns;
+	spread(time, from_ns, to_ns, cpu_ns, left_ns);
+}
+
+/*
+ * Divide the time between rounds in |*left_ns|, what an awake time leaves besides callbacks.  On the
+ * CPU were |cpu_ns| of that, of which a round needs all that it lasts.  Returns how long it slept.
+ */
+static uint64_t slept_outside(struct d9__loop_time *time, uint64_t *left_ns, uint64_t cpu_ns,
+			      uint64_t guessed_ns)
+{
+	uint64_t outside_ns = take(left_ns, time->outside_told_ns), at_work_ns;
+
+	if (!time->outside_told_ns) {
+		time->outside_asleep_ns += guessed_ns = take(left_ns, guessed_ns);
+		return guessed_ns;
+	}
+	at_work_ns = least(outside_ns, cpu_ns > *left_ns ? cpu_ns - *left_ns : 0);
+	time->outside_told_ns = 0;
+	time->outside_ns += at_work_ns;
+	time->outside_asleep_ns += outside_ns - at_work_ns;
+	return outside_ns - at_work_ns;
+}
+
+void d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake *awake)
+{
+	uint64_t from_ns = awake->from_ns, left_ns, slept_ns, calls_ns;
+
+	if (!is_new(time, &from_ns, awake->to_ns))
+		return;
+	reach(time, from_ns, awake->to_ns);
+	left_ns = awake->to_ns - from_ns;
+	calls_ns = take(&left_ns, awake->calls_ns);
+	time->callback_ns += calls_ns;
+	slept_ns = slept_outside(time, &left_ns, awake->own_ns > calls_ns ? awake->own_ns - calls_ns : 0,
+				 awake->slept_ns);
+	time->round_ns += left_ns;
+	spread(time, from_ns, awake->to_ns, awake->own_ns, slept_ns);
+}
+
+void d9__loop_time_outside(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t ns = to_ns > from_ns ? to_ns - from_ns : 0;
+
+	time->outside_told_ns += ns;
+	time->outside_n++;
+	if (ns <= time->outside_max_ns)
+		return;
+	time->outside_max_ns = ns;
+	time->outside_max_at_ns = from_ns;
+}
+
+void d9__loop_time_between(struct d9__loop_time *time, uint64_t ns)
+{
+	time->between_ns += ns;
+}
+
+void d9__loop_time_burnt(struct d9__loop_time *time, uint64_t ns)
+{
+	ns = take(&time->asleep_ns, ns);
+	time->wait_cpu_ns += ns;
+	time->window.own_ns += take(&time->window.asleep_ns, ns);
+}
+
+void d9__loop_time_lost(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
+{
+	if (!is_new(time, &from_ns, to_ns))
+		return;
+	reach(time, from_ns, to_ns);
+	time->lost_ns += to_ns - from_ns;
+}
+
+void d9__loop_time_finish(struct d9__loop_time *time)
+{
+	end_window(time);
+	time->outside_ns += take(&time->round_ns, time->between_ns);
+	time->between_ns = 0;
+}
+
+uint64_t d9__loop_time_total_ns(const struct d9__loop_time *time)
+{
+	return time->last_ns - time->first_ns;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of what programs do between two rounds of a loop that they drive themselves. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/hot.h"
+#include "findings/check_parts.h"
+#include "findings/owners.h"
+#include "text/units.h"
+
+/* Told if one such time is so long, or all of them are so large a part of the loop's. */
+#define LONG_NS    (100 * D9__MS_NS)
+#define SHARE      0.1
+#define MOST_SHARE 0.5
+
+/* Functions that are told apart. */
+#define FUNCTIONS_MAX 16
+
+/* ---- by samples: which function it was ---- */
+
+static bool is_same(const struct d9__frame_name *a, const struct d9__frame_name *b)
+{
+	return a->function == b->function && a->file == b->file;
+}
+
+/*
+ * The program's function that runs the loop, as far as any sample found a thread in one: the first
+ * of its own outside of the recorder's hook.  NULL: not known.
+ */
+static const struct d9__frame_name *runner_in(const struct d9__stack *stack)
+{
+	size_t i = stack->n;
+
+	while (i && !d9__frame_is_ours(&stack->names[i - 1]))
+		i--;
+	for (; i && i < stack->n; i++)
+		if (d9__frame_is_program(&stack->names[i]))
+			return &stack->names[i];
+	return NULL;
+}
+
+static const struct d9__frame_name *find_runner(const struct d9__analysis *a)
+{
+	const struct d9__frame_name *runner = NULL;
+	const struct d9__stack *most = NULL;
+	void *item;
+
+	for (size_t place = 0; (place = d9__table_next(&a->samples.stacks, place, &item));) {
+		const struct d9__stack *stack = item;
+		const struct d9__frame_name *found = stack->names ? runner_in(stack) : NULL;
+
+		if (!found || (most && (stack->on < most->on ||
+					(stack->on == most->on && stack->number > most->number))))
+			continue;
+		most = stack;
+		runner = found;
+	}
+	return runner;
+}
+
+/*
+ * The function that |runner| had called, in |stack|, which a thread outside of its loop had; without a runner the program's
+ * outermost below main().
+ */
+static const struct d9__frame_name *called_by(const struct d9__stack *stack, const struct d9__frame_name *runner)
+{
+	const struct d9__frame_name *below = NULL;
+
+	for (size_t i = 0; i < stack->n; i++) {
+		const struct d9__frame_name *frame = &stack->names[i];
+
+		if (d9__frame_is_ours(frame))
+			return NULL;
+		if (runner ? is_same(frame, runner) : !strcmp(frame->function, "main"))
+			return below ? below : frame;
+		if (d9__frame_is_program(frame))
+			below = frame;
+	}
+	return below;
+}
+
+struct counted {
+	const struct d9__frame_name *frame;
+	uint64_t n;
+};
+
+/* The function of the program in which |worker| was found most often between rounds; NULL: too few samples. */
+static const struct d9__frame_name *find_function(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	const struct d9__frame_name *runner = find_runner(a);
+	struct counted counted[FUNCTIONS_MAX], *most = NULL;
+	const struct d9__stack *stack;
+	size_t n = 0, place = 0, i;
+	uint64_t on;
+
+	while (worker->beside.hot && (stack = d9__hot_next(worker->beside.hot, &place, &on))) {
+		const struct d9__frame_name *frame = stack->names ? called_by(stack, runner) : NULL;
+
+		if (!frame || !on)
+			continue;
+		for (i = 0; i < n && !is_same(counted[i].frame, frame); i++)
+			;
+		if (i == FUNCTIONS_MAX)
+			continue;
+		if (i == n)
+			counted[n++] = (struct counted){ frame, 0 };
+		counted[i].n += on;
+		if (!most || counted[i].n > most->n ||
+		    (counted[i].n == most->n && strcmp(counted[i].frame->function, most->frame->function) < 0))
+			most = &counted[i];
+	}
+	return most && most->n >= D9__HOT_FEW ? most->frame : NULL;
+}
+
+/* ---- the check ---- */
+
+static void between_rounds(struct d9__findings *findings, const struct d9__worker *worker,
+			   const struct d9__owners *owners)
+{
+	const struct d9__frame_name *frame = find_function(findings->analysis, worker);
+	const struct d9__loop_time *time = &worker->loop_time;
+	const char *name = frame ? frame->function : "work between rounds";
+	double share = d9__owners_share(owners, time->outside_ns);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, time->outside_max_ns >= LONG_NS || share >= MOST_SHARE ? D9__CRITICAL : D9__WARNING,
+		time->outside_ns,
+		"Do it in a callback in small pieces, or in a thread: between two rounds of the loop nothing is "
+		"served. A round ends where event_base_loop(), ev_run() or g_main_context_iteration() returns.",
+		"%s holds worker %" PRIu64 "'s loop between its rounds: %s in all, %.0f %% of the time, up to %s at "
+		"once.",
+		name, worker->id, d9__units_ns(time->outside_ns).text, 100 * share,
+		d9__units_ns(time->outside_max_ns).text);
+	d9__finding_set_name(findings, finding, name, strlen(name));
+	d9__finding_set_brief(findings, finding, "holds the loop %s between rounds, %.0f %% of the time",
+			      d9__units_ns(time->outside_max_ns).text, 100 * share);
+	if (finding)
+		finding->hot = d9__hot_describe(&worker->beside, false);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = time->outside_max_at_ns,
+							 .duration_ns = time->outside_max_ns,
+							 .has_worker = true,
+							 .worker = worker->id },
+				 "the longest; %s took a millisecond and more",
+				 d9__units_count(time->outside_n).text);
+}
+
+void d9__check_between_rounds(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+		const struct d9__loop_time *time = &worker->loop_time;
+		const struct d9__owners *owners = &findings->owners[i];
+
+		/* One that sleeps there waits by itself, around its loop. */
+		if (!time->outside_ns || time->outside_ns < time->outside_asleep_ns)
+			continue;
+		if (time->outside_max_ns >= LONG_NS ||
+		    (owners->left_ns >= D9__SECOND_NS && d9__owners_share(owners, time->outside_ns) >= SHARE))
+			between_rounds(findings, worker, owners);
+	}
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "findings/check_parts.h"
+#include "findings/owners.h"
+
+/* Of the loop's time, what is worth a word. */
+#define TOLD_SHARE 0.01
+
+/* A sleep is told beside the owner's share from this part of it on. */
+#define ASLEEP_PART 4
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Of |ns| in calls, what no reading explains: neither on the CPU, nor asleep, nor ready. */
+static uint64_t unknown_ns(const struct d9__account *time, uint64_t ns)
+{
+	return less(ns, time->on_cpu_ns + time->ready_ns + time->blocked_ns);
+}
+
+/* Of the time that |worker| was awake in its loop, what no reading explains. */
+static uint64_t worker_unknown_ns(const struct d9__worker *worker)
+{
+	const struct d9__loop_time *time = &worker->loop_time;
+
+	if (!worker->cpu_seen)
+		return 0;
+	return unknown_ns(&worker->time, time->callback_ns + time->round_ns + time->outside_ns +
+						 time->outside_asleep_ns + time->wait_cpu_ns + time->wait_ready_ns);
+}
+
+/* The part of |a|'s unexplained time that the machine has, 0 to 1: what its threads were ready for, beyond what calls tell. */
+static double machine_part_of(const struct d9__analysis *a)
+{
+	const struct d9__machine *machine = &a->machine;
+	uint64_t unknown = 0, untold;
+
+	if (!machine->counters[D9__MACHINE_RUNQUEUE_NS].known)
+		return 0;
+	for (size_t i = 0; i < a->timeline.n; i++)
+		unknown += worker_unknown_ns(a->timeline.items[i]);
+	untold = less(machine->counters[D9__MACHINE_RUNQUEUE_NS].growth, machine->ready_ns);
+	if (!unknown)
+		return 0;
+	return untold < unknown ? (double)untold / (double)unknown : 1;
+}
+
+/* ---- who has it ---- */
+
+static bool is_same(const struct d9__callback *a, const struct d9__callback *b)
+{
+	struct d9__shown_name left = d9__finding_name(a), right = d9__finding_name(b);
+
+	return left.len == right.len && !memcmp(left.text, right.text, (size_t)left.len);
+}
+
+/* Callbacks of one name are one owner: a function may be registered at several places. */
+static struct d9__owner *find(struct d9__owners *owners, const struct d9__owner *owner)
+{
+	for (size_t i = 0; i < owners->n; i++) {
+		struct d9__owner *item = &owners->items[i];
+
+		if (item->kind == owner->kind && item->callback && owner->callback &&
+		    is_same(item->callback, owner->callback))
+			return item;
+	}
+	return NULL;
+}
+
+/* One that had an item may be larger now than those before it. */
+static void move_up(struct d9__owners *owners, struct d9__owner *item)
+{
+	for (; item > owners->items && item->ns > item[-1].ns; item--) {
+		struct d9__owner swap = item[-1];
+
+		item[-1] = *item;
+		*item = swap;
+	}
+}
+
+static void add(struct d9__owners *owners, const struct d9__owner *owner)
+{
+	struct d9__owner *item = owner->ns ? find(owners, owner) : NULL;
+
+	owners->awake_ns += owner->ns;
+	if (item) {
+		item->ns += owner->ns;
+		item->blocked_ns += owner->blocked_ns;
+		item->calls += owner->calls;
+	} else if (owner->ns && owners->n < D9__OWNERS_MAX) {
+		item = &owners->items[owners->n++];
+		*item = *owner;
+	} else if (owner->ns) {
+		item = &owners->items[D9__OWNERS_MAX - 1];
+		owners->others_ns += least(item->ns, owner->ns);
+		if (item->ns < owner->ns)
+			*item = *owner;
+	}
+	if (item)
+		move_up(owners, item);
+}
+
+/* The calls of |callback| on |worker|, without what the machine took of them. */
+static void add_callback(const struct d9__worker *worker, struct d9__owners *owners,
+			 const struct d9__callback *callback, const struct d9__callback_on *on)
+{
+	uint64_t unknown = worker->cpu_seen ? unknown_ns(&on->time, on->ns) : 0;
+	uint64_t taken = on->time.ready_ns + (uint64_t)(owners->machine_part * (double)unknown);
+
+	owners->calls_unknown_ns += unknown;
+	owners->taken_ns += least(taken, on->ns);
+	add(owners, &(struct d9__owner){ .kind = D9__OWNER_CALLBACK,
+					 .callback = callback,
+					 .ns = less(on->ns, taken),
+					 .blocked_ns = least(on->time.blocked_ns, on->ns),
+					 .calls = on->calls });
+}
+
+/* prepare() and check() of |callback|'s sources lie in rounds. */
+static void add_sources(const struct d9__analysis *a, struct d9__owners *all, const struct d9__callback *callback)
+{
+	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++) {
+		const struct d9__outside *outside = &callback->outside[i];
+		const struct d9__worker *worker =
+			outside->ns ? d9__table_find(&a->timeline.by_id, outside->worker) : NULL;
+		struct d9__owners *owners = worker ? &all[worker->number] : NULL;
+		uint64_t ns = owners ? least(outside->ns, owners->round_ns) : 0;
+
+		if (!ns)
+			continue;
+		owners->round_ns -= ns;
+		add(owners, &(struct d9__owner){ .kind = i == D9__IN_CHECK ? D9__OWNER_CHECK : D9__OWNER_PREPARE,
+						 .callback = callback,
+						 .ns = ns,
+						 .calls = outside->calls });
+	}
+}
+
+/* The loop itself, without what the machine took of its rounds. */
+static void add_loop(const struct d9__worker *worker, struct d9__owners *owners)
+{
+	const struct d9__loop_time *time = &worker->loop_time;
+	uint64_t outside_taken = (uint64_t)(owners->machine_part * (double)time->outside_asleep_ns);
+	uint64_t unknown = less(worker_unknown_ns(worker), owners->calls_unknown_ns + time->outside_asleep_ns);
+	uint64_t taken = least((uint64_t)(owners->machine_part * (double)unknown), owners->round_ns);
+
+	owners->taken_ns += taken + outside_taken + time->wait_ready_ns;
+	add(owners, &(struct d9__owner){ .kind = D9__OWNER_LIBRARY, .ns = owners->round_ns - taken });
+	add(owners, &(struct d9__owner){ .kind = D9__OWNER_WAIT, .ns = time->wait_cpu_ns });
+	add(owners, &(struct d9__owner){ .kind = D9__OWNER_BETWEEN, .ns = time->outside_ns });
+	owners->asleep_ns = time->asleep_ns + time->outside_asleep_ns - outside_taken;
+	owners->left_ns = owners->awake_ns + owners->asleep_ns;
+}
+
+struct d9__owners *d9__owners_make(const struct d9__analysis *a)
+{
+	struct d9__owners *all = calloc(a->timeline.n + 1, sizeof(*all));
+	double machine_part = machine_part_of(a);
+
+	for (size_t i = 0; all && i < a->timeline.n; i++) {
+		all[i].machine_part = machine_part;
+		all[i].round_ns = a->timeline.items[i]->loop_time.round_ns;
+	}
+	for (size_t i = 0; all && i < a->callbacks.n; i++) {
+		const struct d9__callback *callback = a->callbacks.items[i];
+
+		for (size_t j = 0; j < callback->n_on && j < a->timeline.n; j++)
+			if (callback->on[j] && d9__loop_time_total_ns(&a->timeline.items[j]->loop_time))
+				add_callback(a->timeline.items[j], &all[j], callback, callback->on[j]);
+		add_sources(a, all, callback);
+	}
+	for (size_t i = 0; all && i < a->timeline.n; i++)
+		add_loop(a->timeline.items[i], &all[i]);
+	return all;
+}
+
+double d9__owners_share(const struct d9__owners *owners, uint64_t ns)
+{
+	return owners->left_ns ? (double)ns / (double)owners->left_ns : 0;
+}
+
+/* ---- words ---- */
+
+const char *d9__owner_name(const struct d9__owner *owner, char *buf, size_t size)
+{
+	static const char *const words[] = {
+		[D9__OWNER_LIBRARY] = "library",
+		[D9__OWNER_WAIT] = "CPU time inside waits",
+		[D9__OWNER_BETWEEN] = "between rounds",
+	};
+	struct d9__shown_name name;
+
+	if (!owner->callback) {
+		snprintf(buf, size, "%s", words[owner->kind]);
+		return buf;
+	}
+	name = d9__finding_name(owner->callback);
+	snprintf(buf, size, "%s%.*s",
+		 owner->kind == D9__OWNER_CHECK	    ? "check() of "
+		 : owner->kind == D9__OWNER_PREPARE ? "prepare() of "
+						    : "",
+		 name.len, name.text);
+	return buf;
+}
+
+/* " (76 % asleep in read(3))" */
+static void describe_asleep(const struct d9__analysis *a, const struct d9__owners *owners,
+			    const struct d9__owner *owner, char *buf, size_t size)
+{
+	const struct d9__told_time *told;
+	struct d9__finding_blocked blocked;
+	double share = d9__owners_share(owners, owner->blocked_ns);
+	const char *place = NULL;
+
+	buf[0] = '\0';
+	if (share < TOLD_SHARE || ASLEEP_PART * owner->blocked_ns < owner->ns)
+		return;
+	told = &owner->callback->time.told;
+	if (d9__finding_blocked_most(a, owner->callback, &blocked))
+		place = blocked.what;
+	else if (told->n)
+		place = told->in[0].function;
+	snprintf(buf, size, " (%.0f %% asleep%s%s%s)", 100 * share,
+		 !place ? "" : blocked.lock && place == blocked.what ? " for " : " in ", place ? place : "",
+		 place && !strchr(place, '(') && place != blocked.what ? "()" : "");
+}
+
+void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owners, size_t max, char *buf,
+		     size_t size)
+{
+	uint64_t others_ns = owners->others_ns;
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < owners->n; i++) {
+		const struct d9__owner *owner = &owners->items[i];
+		double share = d9__owners_share(owners, owner->ns);
+		char name[128], asleep[128] = "";
+
+		if (i >= max || share < TOLD_SHARE) {
+			others_ns += owner->ns;
+			continue;
+		}
+		if (owner->kind == D9__OWNER_CALLBACK)
+			describe_asleep(a, owners, owner, asleep, sizeof(asleep));
+		snprintf(buf + used, size - used, "%s%s %.0f %%%s", used ? ", " : "",
+			 d9__owner_name(owner, name, sizeof(name)), 100 * share, asleep);
+		used += strlen(buf + used);
+	}
+	if (d9__owners_share(owners, others_ns) >= TOLD_SHARE)
+		snprintf(buf + used, size - used, "%sothers %.0f %%", used ? ", " : "", 100 * d9__owners_share(owners, others_ns));
+}

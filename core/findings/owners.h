@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owners: to whom the time of a loop belongs, the one with most first.  Shares are of the time that
+ * the machine, whoever stopped the process, and gaps in the recording left to the loop; what they
+ * took is in no owner's time.
+ */
+
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/analysis.h"
+
+enum d9__owner_kind {
+	D9__OWNER_CALLBACK,
+	D9__OWNER_PREPARE, /* of a GLib source */
+	D9__OWNER_CHECK,
+	D9__OWNER_LIBRARY, /* the loop library's bookkeeping */
+	D9__OWNER_WAIT,	   /* CPU time inside of its waits */
+	D9__OWNER_BETWEEN, /* from leaving the loop to entering it again */
+};
+
+struct d9__owner {
+	enum d9__owner_kind kind;
+	const struct d9__callback *callback; /* NULL where none has it */
+	uint64_t ns, blocked_ns;	     /* own time, and of that asleep */
+	uint64_t calls;
+};
+
+#define D9__OWNERS_MAX 8
+
+struct d9__owners {
+	uint64_t left_ns;  /* that all shares are of */
+	uint64_t awake_ns; /* of all owners */
+	uint64_t asleep_ns;
+	uint64_t taken_ns; /* by the machine: ready without a CPU */
+	struct d9__owner items[D9__OWNERS_MAX];
+	size_t n;
+	uint64_t others_ns; /* of awake_ns, all owners that have no item */
+
+	/* While they are made. */
+	double machine_part; /* of unexplained time */
+	uint64_t round_ns, calls_unknown_ns;
+};
+
+/* Those of each loop of |a|, by number of the worker, in new memory (free() it); NULL: out of memory. */
+struct d9__owners *d9__owners_make(const struct d9__analysis *a);
+
+/* |ns| as a share of what was left to the loop, 0 to 1. */
+double d9__owners_share(const struct d9__owners *owners, uint64_t ns);
+
+/* Into |buf| the owner's name: a function's, "library", "between rounds"; returns |buf|. */
+const char *d9__owner_name(const struct d9__owner *owner, char *buf, size_t size);
+
+/*
+ * "authorise_request 78 % (76 % asleep in read(3)), library 2 %" into |buf|: owners of a hundredth
+ * and more, at most |max|; "" if there is none.
+ */
+void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owners, size_t max, char *buf,
+		     size_t size);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accounts: whose the time of each loop was, a line a loop on the first screen, and all of it in
+ * JSON.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings/owners.h"
+#include "report/report.h"
+#include "report/report_parts.h"
+#include "text/json.h"
+#include "text/page.h"
+
+/* Loops that have a line, and owners in it. */
+#define LOOPS_MAX  3
+#define OWNERS_MAX 3
+
+/* What the machine took is told from this share of the time awake on. */
+#define TAKEN_PART 20
+
+struct account {
+	const struct d9__analysis *a;
+	const struct d9__worker *worker;
+	const struct d9__owners *owners;
+};
+
+/* Those that were awake most first, by what the machine left them. */
+static int compare(const void *left, const void *right)
+{
+	const struct account *a = left, *b = right;
+	double of_a = d9__owners_share(a->owners, a->owners->awake_ns);
+	double of_b = d9__owners_share(b->owners, b->owners->awake_ns);
+
+	if (of_a != of_b)
+		return of_a < of_b ? 1 : -1;
+	return (a->worker->id > b->worker->id) - (a->worker->id < b->worker->id);
+}
+
+/* All loops with any time, in new memory: |*n| of them.  NULL: out of memory. */
+static struct account *make_accounts(const struct d9__report_all *all, size_t *n)
+{
+	struct account *accounts;
+	size_t workers = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		workers += all->reports[i].analysis->timeline.n;
+	*n = 0;
+	accounts = calloc(workers + 1, sizeof(*accounts));
+	for (size_t i = 0; i < all->n && accounts; i++) {
+		const struct d9__analysis *a = all->reports[i].analysis;
+
+		for (size_t j = 0; j < a->timeline.n; j++) {
+			struct account *account = &accounts[*n];
+
+			account->a = a;
+			account->worker = a->timeline.items[j];
+			account->owners = &all->reports[i].findings->owners[j];
+			*n += account->owners->left_ns > 0;
+		}
+	}
+	if (accounts)
+		qsort(accounts, *n, sizeof(*accounts), compare);
+	return accounts;
+}
+
+bool d9__report_has_loops(const struct d9__report_all *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->reports[i].analysis->timeline.n)
+			return true;
+	return false;
+}
+
+/* Whether |worker| is the first thread, and nothing but the program has given it a name. */
+static bool is_main(const struct account *account, const char *name)
+{
+	char tid[16];
+
+	snprintf(tid, sizeof(tid), "%u", account->worker->tid);
+	return !strcmp(tid, d9__report_pid(account->a)) &&
+	       (!name || !strcmp(name, account->worker->thread_name) ||
+		!strncmp(name, d9__report_program(account->a), strlen(name)));
+}
+
+/* "main", "worker 3"; in a trace of several processes with the process in front. */
+static void describe_loop(const struct d9__report_all *all, const struct account *account, char *buf, size_t size)
+{
+	const char *name = d9__report_worker_name(account->a, account->worker);
+	char worker[48];
+
+	if (is_main(account, name))
+		name = "main";
+	snprintf(worker, sizeof(worker), "worker %llu", (unsigned long long)account->worker->id);
+	snprintf(buf, size, "%s%s%s", all->n > 1 ? d9__report_pid(account->a) : "", all->n > 1 ? " " : "",
+		 name ? name : worker);
+}
+
+/* A share that is not 0 is not told as "0 %". */
+static void put_percent(FILE *out, double share)
+{
+	if (share > 0 && share < 0.005)
+		fputs("under 1 %", out);
+	else
+		fprintf(out, "%.0f %%", 100 * share);
+}
+
+static void put_line(const struct d9__report_all *all, const struct account *account)
+{
+	const struct d9__owners *owners = account->owners;
+	char name[128], text[1024], *line = NULL;
+	struct d9__page *page = all->page;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out) {
+		page->err = -ENOMEM;
+		return;
+	}
+	describe_loop(all, account, name, sizeof(name));
+	d9__owners_text(account->a, owners, OWNERS_MAX, text, sizeof(text));
+	put_percent(out, d9__owners_share(owners, owners->awake_ns));
+	fprintf(out, " awake%s%s", text[0] ? ": " : "", text);
+	if (owners->taken_ns && TAKEN_PART * owners->taken_ns >= owners->awake_ns + owners->taken_ns) {
+		fputs("; without a CPU for another ", out);
+		put_percent(out, (double)owners->taken_ns / (double)(owners->taken_ns + owners->left_ns));
+		fputs(" of the time", out);
+	}
+	if (fclose(out)) {
+		page->err = -ENOMEM;
+	} else {
+		d9__page_put(page, D9__BOLD, name);
+		d9__page_put(page, D9__PLAIN, "  ");
+		d9__page_wrap(page, line, (unsigned)d9__page_columns(page, name) + 2, 2);
+	}
+	free(line);
+}
+
+void d9__report_accounts(const struct d9__report_all *all)
+{
+	size_t n;
+	struct account *accounts = make_accounts(all, &n);
+
+	if (!accounts) {
+		all->page->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < n && i < LOOPS_MAX; i++)
+		put_line(all, &accounts[i]);
+	if (n > LOOPS_MAX)
+		d9__page_line(all->page, "and %zu more loop%s, awake for %.0f %% at most", n - LOOPS_MAX,
+			      n - LOOPS_MAX == 1 ? "" : "s",
+			      100 * d9__owners_share(accounts[LOOPS_MAX].owners, accounts[LOOPS_MAX].owners->awake_ns));
+	free(accounts);
+}
+
+/* ---- JSON ---- */
+
+static void put_owner(struct d9__json *json, const struct d9__owners *owners, const struct d9__owner *owner)
+{
+	static const char *const kinds[] = {
+		[D9__OWNER_CALLBACK] = "callback", [D9__OWNER_PREPARE] = "prepare", [D9__OWNER_CHECK] = "check",
+		[D9__OWNER_LIBRARY] = "library",   [D9__OWNER_WAIT] = "wait",	     [D9__OWNER_BETWEEN] = "between",
+	};
+	char name[256];
+
+	d9__json_open(json, NULL, '{');
+	d9__json_string(json, "kind", kinds[owner->kind]);
+	d9__json_string(json, "name", d9__owner_name(owner, name, sizeof(name)));
+	d9__json_u64(json, "ns", owner->ns);
+	d9__json_u64(json, "blocked_ns", owner->blocked_ns);
+	d9__json_u64(json, "calls", owner->calls);
+	d9__json_double(json, "share", d9__owners_share(owners, owner->ns));
+	d9__json_close(json, '}');
+}
+
+void d9__report_json_account(struct d9__json *json, const struct d9__worker *worker, const struct d9__owners *owners)
+{
+	const struct d9__loop_time *time = &worker->loop_time;
+
+	d9__json_open(json, "account", '{');
+	d9__json_u64(json, "total_ns", d9__loop_time_total_ns(time));
+	d9__json_u64(json, "asleep_ns", time->asleep_ns);
+	d9__json_u64(json, "wait_cpu_ns", time->wait_cpu_ns);
+	d9__json_u64(json, "wait_ready_ns", time->wait_ready_ns);
+	d9__json_u64(json, "callback_ns", time->callback_ns);
+	d9__json_u64(json, "round_ns", time->round_ns);
+	d9__json_u64(json, "between_ns", time->outside_ns);
+	d9__json_u64(json, "between_asleep_ns", time->outside_asleep_ns);
+	d9__json_u64(json, "stopped_ns", time->stopped_ns);
+	d9__json_u64(json, "not_recorded_ns", time->lost_ns);
+	d9__json_u64(json, "busy_ns", time->busy.ns);
+	d9__json_u64(json, "busy_longest_ns", time->busy.longest_ns);
+	d9__json_u64(json, "left_ns", owners->left_ns);
+	d9__json_u64(json, "awake_ns", owners->awake_ns);
+	d9__json_u64(json, "taken_ns", owners->taken_ns);
+	d9__json_double(json, "awake", d9__owners_share(owners, owners->awake_ns));
+	d9__json_open(json, "owners", '[');
+	for (size_t i = 0; i < owners->n; i++)
+		put_owner(json, owners, &owners->items[i]);
+	d9__json_close(json, ']');
+	d9__json_u64(json, "others_ns", owners->others_ns);
+	d9__json_close(json, '}');
+}
