@@ -14,6 +14,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/heap.h"
 #include "base/zstd_heap.h"
@@ -165,6 +166,9 @@ static int unpack(struct d9__segment_tail *tail, int fd, uint64_t from, uint64_t
 		if (!out.pos && input.pos == before)
 			break;
 	}
+	/* Else it would look like damage, and a segment of which nothing can be read is removed. */
+	if (!err && ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+		err = -ENOMEM;
 	d9__free(in);
 	ZSTD_freeDCtx(zstd);
 	return err;
