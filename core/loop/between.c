@@ -7,15 +7,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/time.h"
 #include "format/schema.h"
 #include "ring/emit_inl.h"
-#include "ring/gate.h"
 #include "ring/names.h"
-
-/* From here on each is told; of shorter ones a sum, at most this often. */
-#define TELL_NS	 D9__MS_NS
-#define EVERY_NS D9__SECOND_NS
 
 /* ---- writing ---- */
 
@@ -83,49 +77,24 @@ static void write_one(const struct d9__thread *thread, struct d9__slot *slot, ui
 	d9__emit_end(slot, p);
 }
 
-/* ---- leaving and coming back ---- */
+/* ---- coming back ---- */
 
-static bool is_running(const struct d9__thread *thread)
-{
-	return !(thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED));
-}
-
-/* A gate that was opened anew has to be seen first: what went before it is not known. */
-void d9__between_begin(struct d9__thread *thread)
-{
-	struct d9__slot *slot = d9__self.slot;
-	uint32_t gate = d9__gate_word();
-
-	thread->between.left_ns = 0;
-	if (gate & D9__GATE_LOOP && thread->gate == gate && d9__slot_is_real(slot) &&
-	    is_running(thread))
-		thread->between.left_ns = d9__slot_now(slot);
-}
-
-static void add_short(struct d9__between_rounds *between, uint64_t from_ns, uint64_t took_ns)
-{
-	if (!between->calls)
-		between->since_ns = from_ns;
-	between->calls++;
-	between->total_ns += took_ns;
-	if (took_ns > between->max_ns)
-		between->max_ns = took_ns;
-}
-
-void d9__between_add(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+void d9__between_tell(struct d9__thread *thread, struct d9__slot *slot, uint64_t from_ns,
+		      uint64_t ns)
 {
 	struct d9__between_rounds *between = &thread->between;
-	uint64_t from_ns = between->left_ns;
 
-	between->left_ns = 0;
-	/* In another stage it ran or waited where no entry was seen. */
-	if (thread->stage != D9__STAGE_OUTSIDE || !is_running(thread) || ns < from_ns)
+	/* It was moved to a slot whose clock is behind. */
+	if (ns < from_ns)
 		return;
-	if (ns - from_ns >= TELL_NS)
+	if (ns - from_ns >= D9__BETWEEN_TELL_NS) {
 		write_one(thread, slot, from_ns, ns);
-	else
-		add_short(between, from_ns, ns - from_ns);
-	if (between->calls && ns - between->since_ns >= EVERY_NS)
+	} else {
+		if (!between->calls)
+			between->since_ns = from_ns;
+		d9__between_add(between, ns - from_ns);
+	}
+	if (between->calls && ns - between->since_ns >= D9__BETWEEN_EVERY_NS)
 		d9__between_tell_rest(thread, slot, ns);
 }
 

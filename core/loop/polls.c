@@ -338,18 +338,20 @@ void d9_loop_leave(struct d9_loop_run *run)
 {
 	uintptr_t address = (uintptr_t)run;
 	struct d9__thread *thread = d9__thread_peek();
+	uint64_t poll_ns;
 	uint32_t outer;
 
 	if (!run->d9__opaque[0] || !thread)
 		return;
 	run->d9__opaque[0] = 0;
 	outer = forget_run(thread, address);
+	poll_ns = thread->shared_ns;
 	thread->shared_ns = 0;
 	thread->stage = thread->n_runs ? D9__STAGE_ROUND : D9__STAGE_OUTSIDE;
 	if (thread->n_frames)
 		continue_outer(thread, address, outer);
 	else if (!thread->n_runs)
-		d9__between_begin(thread);
+		d9__between_begin(thread, poll_ns);
 }
 
 /* ---- rounds, which programs may go round by themselves ---- */
@@ -387,7 +389,7 @@ void d9__loop_round_end(void)
 	thread->stage = D9__STAGE_OUTSIDE;
 	if (__builtin_expect(thread->odd & D9__ODD_STOPPED, 0))
 		begin_worker(thread);
-	d9__between_begin(thread);
+	d9__between_begin(thread, thread->shared_ns);
 }
 
 /* ---- waits ---- */

@@ -142,6 +142,40 @@ static void test_work_that_is_told_is_in_no_sum(void)
 	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SOURCE_TIME, 0)->total_ns, 100 * US);
 }
 
+/* A round whose loop needs 300 ns from the end of its callback to where it is left. */
+static void run_round_with_end(uint16_t flags)
+{
+	struct d9_poll poll = { .loop = loop, .task = { .key = 1, .fd = -1 }, .flags = flags };
+	struct d9_loop_run run;
+
+	d9_loop_enter(loop, &run);
+	wait_for(50);
+	d9_poll_begin(&poll);
+	loop_ns += 10 * US;
+	d9_poll_end(&poll);
+	loop_ns += 300;
+	d9_loop_leave(&run);
+}
+
+static uint64_t length_behind(uint16_t flags)
+{
+	const struct loop_event *outside;
+
+	prepare();
+	run_round_with_end(flags);
+	loop_ns += 5 * MS;
+	run_round(0, NULL);
+
+	outside = loop_nth(loop_events_collect(), LOOP_OUTSIDE, 0);
+	return outside->to_ns - outside->from_ns;
+}
+
+static void test_time_begins_at_the_last_callback_if_nothing_can_have_run_since(void)
+{
+	CU_ASSERT_EQUAL(length_behind(D9_POLL_BATCHED), 5 * MS + 300);
+	CU_ASSERT_EQUAL(length_behind(D9_POLL_BREAKS_BATCH), 5 * MS);
+}
+
 static void run_two_inside(void)
 {
 	run_round(0, NULL);
@@ -451,6 +485,8 @@ int main(void)
 		{ "shorter work is summed for a second", test_shorter_work_is_summed_for_a_second },
 		{ "next second has a sum of its own", test_next_second_has_a_sum_of_its_own },
 		{ "work that is told is in no sum", test_work_that_is_told_is_in_no_sum },
+		{ "time begins at the last callback if nothing can have run since",
+		  test_time_begins_at_the_last_callback_if_nothing_can_have_run_since },
 		{ "callback that runs loops is not outside between them",
 		  test_callback_that_runs_loops_is_not_outside_between_them },
 		{ "run inside a run is not outside", test_run_inside_a_run_is_not_outside },
