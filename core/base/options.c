@@ -75,6 +75,7 @@ static const struct spec {
 	[D9__OPTION_CPU] = { "DIAL9_CPU_PROFILE_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_CPU_HZ] = { "DIAL9_CPU_SAMPLE_HZ", NUMBER, .min = 1, .max = 1000, .fallback = 99 },
 	[D9__OPTION_BLOCKING] = { "DIAL9_BLOCKING_CALLS_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_IO] = { "DIAL9_IO_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_GUARD_SIGNALS] = { "DIAL9_GUARD_SIGNALS", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_GUARD_TSC] = { "DIAL9_GUARD_TSC", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_GUARD_MODULES] = { "DIAL9_GUARD_MODULES", BOOL, .max = 1, .fallback = 1 },
@@ -354,6 +355,11 @@ int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz)
 int d9_options_set_blocking_calls(struct d9_options *options, bool on)
 {
 	return set_number(options, D9__OPTION_BLOCKING, on);
+}
+
+int d9_options_set_io(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_IO, on);
 }
 
 int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_ms)

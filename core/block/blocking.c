@@ -108,12 +108,24 @@ static void redirect(void)
 		snprintf(state, sizeof(state), "on");
 }
 
+/* Calls are counted by the same wrappers. */
+static void say_io(void)
+{
+	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
+		d9__metadata_set("source.io", "off: calls that can block are not redirected");
+	else if (!atomic_load_explicit(&d9__sampling.io, memory_order_relaxed))
+		d9__metadata_set("source.io", "off: not asked for");
+	else if (atomic_load_explicit(&stage, memory_order_acquire) == TRIED)
+		d9__metadata_set("source.io", state);
+}
+
 static void say(void)
 {
 	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
 		d9__metadata_set("source.blocking", "off: not asked for");
 	else if (atomic_load_explicit(&stage, memory_order_acquire) == TRIED)
 		d9__metadata_set("source.blocking", state);
+	say_io();
 }
 
 void d9__blocking_watch(void)

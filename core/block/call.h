@@ -71,6 +71,13 @@ static inline uint64_t d9__block_begin(void)
 	return d9__block_now(slot);
 }
 
+/* True if the call that is over is to be counted.  Threads without a loop do not count. */
+static inline bool d9__block_counts(void)
+{
+	return d9__thread_exists(d9__self.thread) &&
+	       atomic_load_explicit(&d9__sampling.io, memory_order_relaxed);
+}
+
 /* How long the call took that began at |begin_ns|, if that is to be told; else 0. */
 static inline uint64_t d9__block_long_ns(uint64_t begin_ns)
 {

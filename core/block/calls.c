@@ -45,6 +45,96 @@
 		return result;                                                                     \
 	}
 
+/* A call of descriptor |fd| that |counted| counts, too, for the task that runs. */
+#define IO_CALL(type, function, label, counted, params, ...)                                       \
+	static type(*real_##function) params;                                                      \
+                                                                                                   \
+	static type hook_##function params                                                         \
+	{                                                                                          \
+		uint64_t begin_ns = d9__block_begin();                                             \
+		type result = D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                        \
+                                                                                                   \
+		if (__builtin_expect(begin_ns != 0, 0))                                            \
+			D9__BLOCK_END(begin_ns, label, D9__BLOCK_REAL(real_##function), fd);       \
+		if (__builtin_expect(d9__block_counts(), 0))                                       \
+			count(fd, result, counted);                                                \
+		return result;                                                                     \
+	}
+
+/* A call that is counted; |bytes| if it did not fail, |is_empty| if it answered 0. */
+struct about {
+	enum d9__io_kind kind;
+	uint64_t bytes;
+	bool is_empty;
+};
+
+static void count(int fd, int64_t result, struct about about)
+{
+	const struct d9__io_call call = { .kind = about.kind, .fd = fd, .result = result,
+					  .bytes = about.bytes, .is_empty = about.is_empty };
+
+	d9__task_io_count(&call);
+}
+
+/* |asked|: for bytes at all.  A look with MSG_PEEK takes none; the queue of errors has no end. */
+static struct about of_read(int64_t result, bool asked, int flags)
+{
+	bool takes = result > 0 && !(flags & MSG_PEEK);
+
+	return (struct about){ D9__IO_READ, takes ? (uint64_t)result : 0,
+			       result == 0 && asked && !(flags & MSG_ERRQUEUE) };
+}
+
+static bool asks(const struct iovec *iov, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (iov[i].iov_len)
+			return true;
+	return false;
+}
+
+/* The program's own tables are looked at only where the kernel has read them, too. */
+static struct about of_readv(int64_t result, const struct iovec *iov, size_t n)
+{
+	return of_read(result, result == 0 && asks(iov, n), 0);
+}
+
+static struct about of_recvmsg(int64_t result, const struct msghdr *msg, int flags)
+{
+	return of_read(result, result == 0 && asks(msg->msg_iov, msg->msg_iovlen), flags);
+}
+
+static uint64_t bytes_of(const struct mmsghdr *msgs, int64_t n)
+{
+	uint64_t bytes = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		bytes += msgs[i].msg_len;
+	return bytes;
+}
+
+static struct about of_recvmmsg(int64_t result, const struct mmsghdr *msgs, int flags)
+{
+	uint64_t bytes = bytes_of(msgs, result);
+
+	if (result > 0 && !bytes)
+		return of_recvmsg(0, &msgs[0].msg_hdr, flags);
+	return of_read((int64_t)bytes, false, flags);
+}
+
+static struct about of_write(uint64_t bytes)
+{
+	return (struct about){ D9__IO_WRITE, bytes, false };
+}
+
+#define READ(n, flags)	       of_read(result, (n) != 0, flags)
+#define READV(iov, n)	       of_readv(result, iov, (size_t)(n))
+#define READMSG(msg, flags)    of_recvmsg(result, msg, flags)
+#define READMMSG(msgs, flags)  of_recvmmsg(result, msgs, flags)
+#define WRITE		       of_write((uint64_t)result)
+#define WRITEMMSG(msgs)	       of_write(bytes_of(msgs, result))
+#define ACCEPT		       ((struct about){ D9__IO_ACCEPT, 0, false })
+
 typedef struct hostent *host_t;
 typedef FILE *file_t;
 
@@ -63,18 +153,6 @@ typedef FILE *file_t;
 	X(int, __openat64_2, "openat", -1, (int at, const char *path, int flags), at, path, flags) \
 	X(int, creat, "creat", -1, (const char *path, mode_t mode), path, mode) \
 	X(int, creat64, "creat", -1, (const char *path, mode_t mode), path, mode) \
-	X(ssize_t, pread, "pread", fd, (int fd, void *buf, size_t n, off_t at), fd, buf, n, at) \
-	X(ssize_t, pread64, "pread", fd, (int fd, void *buf, size_t n, off_t at), fd, buf, n, at) \
-	X(ssize_t, __pread_chk, "pread", fd, \
-	  (int fd, void *buf, size_t n, off_t at, size_t size), fd, buf, n, at, size) \
-	X(ssize_t, __pread64_chk, "pread", fd, \
-	  (int fd, void *buf, size_t n, off_t at, size_t size), fd, buf, n, at, size) \
-	X(ssize_t, preadv, "preadv", fd, (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
-	X(ssize_t, preadv64, "preadv", fd, (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
-	X(ssize_t, pwrite, "pwrite", fd, (int fd, const void *buf, size_t n, off_t at), fd, buf, n, at) \
-	X(ssize_t, pwrite64, "pwrite", fd, (int fd, const void *buf, size_t n, off_t at), fd, buf, n, at) \
-	X(ssize_t, pwritev, "pwritev", fd, (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
-	X(ssize_t, pwritev64, "pwritev", fd, (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
 	X(int, fsync, "fsync", fd, (int fd), fd) \
 	X(int, fdatasync, "fdatasync", fd, (int fd), fd) \
 	X(int, syncfs, "syncfs", fd, (int fd), fd) \
@@ -128,37 +206,74 @@ typedef FILE *file_t;
 	X(file_t, popen, "popen", -1, (const char *command, const char *mode), command, mode) \
 	X(int, pclose, "pclose", -1, (FILE *stream), stream)
 
-#define USUAL(X) \
-	X(ssize_t, read, "read", fd, (int fd, void *buf, size_t n), fd, buf, n) \
-	X(ssize_t, __read_chk, "read", fd, (int fd, void *buf, size_t n, size_t size), fd, buf, n, size) \
-	X(ssize_t, readv, "readv", fd, (int fd, const struct iovec *iov, int n), fd, iov, n) \
-	X(ssize_t, write, "write", fd, (int fd, const void *buf, size_t n), fd, buf, n) \
-	X(ssize_t, writev, "writev", fd, (int fd, const struct iovec *iov, int n), fd, iov, n) \
-	X(ssize_t, sendfile, "sendfile", fd, (int fd, int from, off_t *at, size_t n), fd, from, at, n) \
-	X(ssize_t, sendfile64, "sendfile", fd, (int fd, int from, off_t *at, size_t n), fd, from, at, n) \
-	X(int, connect, "connect", fd, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len) \
-	X(int, accept, "accept", fd, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len) \
-	X(int, accept4, "accept", fd, \
+#define RARE_IO(X) \
+	X(ssize_t, pread, "pread", READ(n, 0), \
+	  (int fd, void *buf, size_t n, off_t at), fd, buf, n, at) \
+	X(ssize_t, pread64, "pread", READ(n, 0), \
+	  (int fd, void *buf, size_t n, off_t at), fd, buf, n, at) \
+	X(ssize_t, __pread_chk, "pread", READ(n, 0), \
+	  (int fd, void *buf, size_t n, off_t at, size_t size), fd, buf, n, at, size) \
+	X(ssize_t, __pread64_chk, "pread", READ(n, 0), \
+	  (int fd, void *buf, size_t n, off_t at, size_t size), fd, buf, n, at, size) \
+	X(ssize_t, preadv, "preadv", READV(iov, n), \
+	  (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
+	X(ssize_t, preadv64, "preadv", READV(iov, n), \
+	  (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
+	X(ssize_t, pwrite, "pwrite", WRITE, \
+	  (int fd, const void *buf, size_t n, off_t at), fd, buf, n, at) \
+	X(ssize_t, pwrite64, "pwrite", WRITE, \
+	  (int fd, const void *buf, size_t n, off_t at), fd, buf, n, at) \
+	X(ssize_t, pwritev, "pwritev", WRITE, \
+	  (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
+	X(ssize_t, pwritev64, "pwritev", WRITE, \
+	  (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at)
+
+#define USUAL_IO(X) \
+	X(ssize_t, read, "read", READ(n, 0), (int fd, void *buf, size_t n), fd, buf, n) \
+	X(ssize_t, __read_chk, "read", READ(n, 0), \
+	  (int fd, void *buf, size_t n, size_t size), fd, buf, n, size) \
+	X(ssize_t, readv, "readv", READV(iov, n), \
+	  (int fd, const struct iovec *iov, int n), fd, iov, n) \
+	X(ssize_t, write, "write", WRITE, (int fd, const void *buf, size_t n), fd, buf, n) \
+	X(ssize_t, writev, "writev", WRITE, (int fd, const struct iovec *iov, int n), fd, iov, n) \
+	X(ssize_t, sendfile, "sendfile", WRITE, \
+	  (int fd, int from, off_t *at, size_t n), fd, from, at, n) \
+	X(ssize_t, sendfile64, "sendfile", WRITE, \
+	  (int fd, int from, off_t *at, size_t n), fd, from, at, n) \
+	X(int, accept, "accept", ACCEPT, \
+	  (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len) \
+	X(int, accept4, "accept", ACCEPT, \
 	  (int fd, struct sockaddr *addr, socklen_t *len, int flags), fd, addr, len, flags) \
-	X(ssize_t, recv, "recv", fd, (int fd, void *buf, size_t n, int flags), fd, buf, n, flags) \
-	X(ssize_t, __recv_chk, "recv", fd, \
+	X(ssize_t, recv, "recv", READ(n, flags), \
+	  (int fd, void *buf, size_t n, int flags), fd, buf, n, flags) \
+	X(ssize_t, __recv_chk, "recv", READ(n, flags), \
 	  (int fd, void *buf, size_t n, size_t size, int flags), fd, buf, n, size, flags) \
-	X(ssize_t, recvfrom, "recvfrom", fd, \
-	  (int fd, void *buf, size_t n, int flags, struct sockaddr *addr, socklen_t *len), fd, buf, n, flags, addr, \
-	  len) \
-	X(ssize_t, __recvfrom_chk, "recvfrom", fd, \
-	  (int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *addr, socklen_t *len), fd, buf, n, \
-	  size, flags, addr, len) \
-	X(ssize_t, recvmsg, "recvmsg", fd, (int fd, struct msghdr *msg, int flags), fd, msg, flags) \
-	X(int, recvmmsg, "recvmmsg", fd, \
-	  (int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout), fd, msgs, n, flags, \
-	  timeout) \
-	X(ssize_t, send, "send", fd, (int fd, const void *buf, size_t n, int flags), fd, buf, n, flags) \
-	X(ssize_t, sendto, "sendto", fd, \
-	  (int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr, socklen_t len), fd, buf, n, \
-	  flags, addr, len) \
-	X(ssize_t, sendmsg, "sendmsg", fd, (int fd, const struct msghdr *msg, int flags), fd, msg, flags) \
-	X(int, sendmmsg, "sendmmsg", fd, (int fd, struct mmsghdr *msgs, unsigned n, int flags), fd, msgs, n, flags) \
+	X(ssize_t, recvfrom, "recvfrom", READ(n, flags), \
+	  (int fd, void *buf, size_t n, int flags, struct sockaddr *addr, socklen_t *len), \
+	  fd, buf, n, flags, addr, len) \
+	X(ssize_t, __recvfrom_chk, "recvfrom", READ(n, flags), \
+	  (int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *addr, \
+	  socklen_t *len), \
+	  fd, buf, n, size, flags, addr, len) \
+	X(ssize_t, recvmsg, "recvmsg", READMSG(msg, flags), \
+	  (int fd, struct msghdr *msg, int flags), fd, msg, flags) \
+	X(int, recvmmsg, "recvmmsg", READMMSG(msgs, flags), \
+	  (int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout), \
+	  fd, msgs, n, flags, timeout) \
+	X(ssize_t, send, "send", WRITE, \
+	  (int fd, const void *buf, size_t n, int flags), fd, buf, n, flags) \
+	X(ssize_t, sendto, "sendto", WRITE, \
+	  (int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr, \
+	  socklen_t len), \
+	  fd, buf, n, flags, addr, len) \
+	X(ssize_t, sendmsg, "sendmsg", WRITE, \
+	  (int fd, const struct msghdr *msg, int flags), fd, msg, flags) \
+	X(int, sendmmsg, "sendmmsg", WRITEMMSG(msgs), \
+	  (int fd, struct mmsghdr *msgs, unsigned n, int flags), fd, msgs, n, flags)
+
+#define USUAL(X) \
+	X(int, connect, "connect", fd, \
+	  (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len) \
 	X(int, poll, "poll", -1, (struct pollfd *fds, nfds_t n, int timeout), fds, n, timeout) \
 	X(int, __poll_chk, "poll", -1, \
 	  (struct pollfd *fds, nfds_t n, int timeout, size_t size), fds, n, timeout, size) \
@@ -181,6 +296,8 @@ typedef FILE *file_t;
 	  mask)
 
 RARE(CALL)
+RARE_IO(IO_CALL)
+USUAL_IO(IO_CALL)
 USUAL(CALL)
 
 /* Of fcntl() two commands wait; its argument is a number or a pointer. */
@@ -208,9 +325,10 @@ FCNTL(fcntl64)
 	  .place = D9__GOT_IN_OTHERS | D9__GOT_SCOPE },
 
 const struct d9__got_hook d9__call_hooks[] = {
-	RARE(HOOK) USUAL(HOOK) HOOK(int, fcntl) HOOK(int, fcntl64)
+	RARE(HOOK) RARE_IO(HOOK) USUAL_IO(HOOK) USUAL(HOOK) HOOK(int, fcntl) HOOK(int, fcntl64)
 };
 
 #define COUNT(...) +1
-_Static_assert(RARE(COUNT) == D9__CALL_HOOKS_RARE, "the rest is the loop's own work");
+_Static_assert(RARE(COUNT) RARE_IO(COUNT) == D9__CALL_HOOKS_RARE,
+	       "the rest is the loop's own work");
 _Static_assert(sizeof(d9__call_hooks) == D9__CALL_HOOKS * sizeof(d9__call_hooks[0]), "all of them");

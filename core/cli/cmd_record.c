@@ -59,6 +59,7 @@ enum {
 	OPT_PROFILE_ONLY,
 	OPT_MEMORY,
 	OPT_NO_BLOCKING,
+	OPT_NO_IO,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -93,6 +94,7 @@ static const struct d9__opt opts[] = {
 	{ OPT_MEMORY, "memory", "[=BYTES]",
 	  "sample allocations, one in BYTES bytes on average [512K], and their frees" },
 	{ OPT_NO_BLOCKING, "no-blocking", NULL, "do not time the calls of callbacks that can block" },
+	{ OPT_NO_IO, "no-io", NULL, "do not count what came of reads, writes and accepts" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -133,7 +135,8 @@ struct options {
 	char *resolved;		 /* the same with function names replaced by addresses; owned */
 	struct d9__on_dump_commands on_dump;
 	struct d9__record_ship ship;
-	bool quiet, require, no_follow, report, exec, start_disabled, flight, off_cpu, profile_only, no_blocking;
+	bool quiet, require, no_follow, report, exec, start_disabled, flight, off_cpu, profile_only;
+	bool no_blocking, no_io;
 };
 
 /* The libraries to load into CMD. */
@@ -235,6 +238,7 @@ static int put_settings(struct environment *env, const struct options *options)
 		{ "DIAL9_SCHEDULE_PROFILE_ENABLED", options->off_cpu ? "true" : NULL },
 		{ "DIAL9_LOOP_INSTRUMENTATION_ENABLED", options->profile_only ? "false" : NULL },
 		{ "DIAL9_BLOCKING_CALLS_ENABLED", options->no_blocking ? "false" : NULL },
+		{ "DIAL9_IO_ENABLED", options->no_io ? "false" : NULL },
 		{ "DIAL9_LOG_BRIDGE", options->log_bridge },
 		{ "DIAL9_MODE", options->flight ? "flight" : NULL },
 		{ "DIAL9_TRIGGERS", options->resolved },
@@ -772,6 +776,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_memory(args, options->memory, sizeof(options->memory));
 	case OPT_NO_BLOCKING:
 		return options->no_blocking = true;
+	case OPT_NO_IO:
+		return options->no_io = true;
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:

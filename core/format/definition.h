@@ -10,7 +10,7 @@
 #include "base/table.h"
 #include "format/cursor.h"
 
-#define D9__DEFINITION_KNOWN_MAX 12 /* fields of the largest catalogue entry */
+#define D9__DEFINITION_KNOWN_MAX 13 /* fields of the largest catalogue entry */
 
 /* How to pass one field, or several neighbours of fixed size. */
 enum d9__step_op {

@@ -15,6 +15,7 @@
 #include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/running.h"
+#include "loop/task_io.h"
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
 #include "loop/waits.h"
@@ -188,6 +189,7 @@ static void add_source(void)
 	d9__alloc_start();
 	d9__waits_start();
 	d9__accept_queues_start();
+	d9__task_io_start();
 }
 
 void d9__samples_start(void)

@@ -167,6 +167,7 @@ void d9__thread_free(struct d9__thread *thread)
 	if (thread->next)
 		thread->next->at = thread->at;
 	pthread_mutex_unlock(&all.lock);
+	d9__task_io_end(thread);
 	unmap(thread);
 	/* Last: until this thread has given its slot back no other thread has the id. */
 	if (is_worker)
@@ -179,6 +180,19 @@ void d9__threads_each(void (*fn)(void *arg, const struct d9__thread *thread), vo
 	for (const struct d9__thread *thread = all.first; thread; thread = thread->next)
 		fn(arg, thread);
 	pthread_mutex_unlock(&all.lock);
+}
+
+bool d9__threads_nth(size_t n, void (*fn)(void *arg, struct d9__thread *thread), void *arg)
+{
+	struct d9__thread *thread;
+
+	pthread_mutex_lock(&all.lock);
+	for (thread = all.first; thread && n; thread = thread->next)
+		n--;
+	if (thread)
+		fn(arg, thread);
+	pthread_mutex_unlock(&all.lock);
+	return thread != NULL;
 }
 
 void d9__threads_fork_prepare(void)
@@ -199,6 +213,7 @@ static void start_over(struct d9__thread *thread)
 	thread->shared_ns = thread->resume_ns = thread->late_end_ns = 0;
 	thread->park_ns = thread->round_ns = 0;
 	thread->n_held = 0;
+	d9__task_io_forget(&thread->io);
 	thread->parked = thread->refused = false;
 	memset(&thread->between, 0, sizeof(thread->between));
 	if (thread->n_frames)

@@ -15,6 +15,7 @@
 #include "loop/cpu_time.h"
 #include "loop/early_wakes.h"
 #include "loop/task_cache.h"
+#include "loop/task_io.h"
 #include "loop/waits.h"
 #include "ring/slot.h"
 
@@ -115,6 +116,7 @@ struct d9__thread {
 	struct d9__spawn_spelling spellings[D9__SPAWN_SPELLINGS];
 	struct d9__early_wakes early;
 	struct d9__waits waiting;
+	struct d9__task_io io;
 };
 
 _Static_assert(offsetof(struct d9__thread, frames) == 64, "one line for all that a poll touches");
@@ -185,6 +187,9 @@ void d9__thread_find_stack(uintptr_t *low, uintptr_t *high);
 
 /* Call |fn| for every thread that has a state. */
 void d9__threads_each(void (*fn)(void *arg, const struct d9__thread *thread), void *arg);
+
+/* Call |fn| for the |n|-th of them, while none of them can end.  False: there are not so many. */
+bool d9__threads_nth(size_t n, void (*fn)(void *arg, struct d9__thread *thread), void *arg);
 
 /* Give the worker id back and free the state.  The trace knows already. */
 void d9__thread_free(struct d9__thread *thread);

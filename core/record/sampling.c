@@ -24,6 +24,8 @@ void d9__sampling_set(const struct d9_options *options)
 {
 	struct d9__sampling *sampling = &d9__sampling;
 	bool on = d9__options_number(options, D9__OPTION_CPU) != 0;
+	bool io = d9__options_number(options, D9__OPTION_BLOCKING) &&
+		  d9__options_number(options, D9__OPTION_IO);
 
 	atomic_store_explicit(&sampling->cpu_hz, on ? (uint32_t)d9__options_number(options, D9__OPTION_CPU_HZ) : 0,
 			      memory_order_relaxed);
@@ -36,6 +38,7 @@ void d9__sampling_set(const struct d9_options *options)
 			      memory_order_relaxed);
 	atomic_store_explicit(&sampling->blocking, d9__options_number(options, D9__OPTION_BLOCKING) != 0,
 			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->io, io, memory_order_relaxed);
 	atomic_store_explicit(&sampling->guard_signals, d9__options_number(options, D9__OPTION_GUARD_SIGNALS) != 0,
 			      memory_order_relaxed);
 	atomic_store_explicit(&sampling->unguarded_tsc, d9__options_number(options, D9__OPTION_GUARD_TSC) == 0,

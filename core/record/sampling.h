@@ -17,6 +17,7 @@ struct d9__sampling {
 	_Atomic(uint64_t) segment_ns; /* as long as a segment lasts */
 	_Atomic(uint64_t) accept_queue_ns; /* least time between two looks at one accept queue */
 	_Atomic(bool) blocking;	     /* time the calls that can block, in callbacks */
+	_Atomic(bool) io;	     /* count the results of reads, writes and accepts */
 	_Atomic(bool) guard_signals; /* the program does not meet the signal of samples */
 	_Atomic(bool) unguarded_tsc; /* threads that may not read the time are recorded all the same */
 	_Atomic(bool) unguarded_locking; /* mlockall() is as the kernel has it */

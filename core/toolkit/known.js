@@ -53,6 +53,7 @@ export const KNOWN_EVENTS = {
 	ProcessStateEvent: 'resident_bytes descriptors threads cgroup_throttled_ns cgroup_throttled steal_ns runqueue_ns',
 	SourceTimeEvent: 'worker_id task_id phase:t calls total_ns max_ns function:t address',
 	LoopOutsideEvent: 'worker_id from_ns to_ns',
+	TaskIoEvent: 'worker_id task_id reads read_bytes writes write_bytes accepts again eof errors last_errno fd shared:b',
 };
 
 const FIELDS = new Map(Object.entries(KNOWN_EVENTS).map(([event, row]) => [event, new Map(row.split(' ').map((text) => {

@@ -322,6 +322,13 @@ D9_API int d9_options_set_off_cpu(struct d9_options *options, bool on);
 D9_API int d9_options_set_blocking_calls(struct d9_options *options, bool on);
 
 /**
+ * Count the results of reads, writes and accepts on threads that run loops (bytes, EAGAIN, the end
+ * of a stream, errors) for the task whose callback made the call, and tell them once a second.
+ * Needs the calls that can block to be timed.  Default: true; DIAL9_IO_ENABLED.  0 or -EINVAL.
+ */
+D9_API int d9_options_set_io(struct d9_options *options, bool on);
+
+/**
  * Record where idle tasks wait: the call stack that armed the watcher.  A wait of |idle_ms| (1 to 3 600 000) is
  * recorded with a probability of 63 %, shorter ones less often, so that tasks are told in proportion to how long they
  * idle; 0: off.  Default: off; DIAL9_TASK_DUMP_ENABLED, DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS (10).  Needs the tracking of

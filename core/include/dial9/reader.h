@@ -91,6 +91,7 @@ enum d9_event_kind {
 	D9_EVENT_RECORDER_LOG,
 	D9_EVENT_DUMP_TRIGGER,
 	D9_EVENT_LOOP_OUTSIDE,
+	D9_EVENT_TASK_IO,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -320,6 +321,21 @@ enum {
 	D9_LOOP_OUTSIDE_WORKER_ID,
 	D9_LOOP_OUTSIDE_FROM_NS, /* when the thread left its loop */
 	D9_LOOP_OUTSIDE_TO_NS	 /* when it was in one again: the event's own time */
+};
+enum {
+	D9_TASK_IO_WORKER_ID,
+	D9_TASK_IO_TASK_ID, /* 0: outside of callbacks, or, where shared, of many callbacks */
+	D9_TASK_IO_READS,   /* calls, whatever came of them */
+	D9_TASK_IO_READ_BYTES,
+	D9_TASK_IO_WRITES,
+	D9_TASK_IO_WRITE_BYTES,
+	D9_TASK_IO_ACCEPTS,
+	D9_TASK_IO_AGAIN,      /* of all three: EAGAIN */
+	D9_TASK_IO_EOF,	       /* of the reads: asked for bytes and got none */
+	D9_TASK_IO_ERRORS,     /* of all three: any other errno */
+	D9_TASK_IO_LAST_ERRNO, /* the latest of these; 0: none */
+	D9_TASK_IO_FD,	       /* of the latest call; absent: below 0 */
+	D9_TASK_IO_SHARED      /* calls of other tasks with the same callback are in it */
 };
 
 /** Text or bytes inside the reader; not terminated. */

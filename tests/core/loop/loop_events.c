@@ -103,6 +103,7 @@ static const struct {
 	{ "LogEvent", LOOP_LOG },		      { "TaskDumpEvent", LOOP_TASK_DUMP },
 	{ "TcpAcceptQueueEvent", LOOP_ACCEPT_QUEUE }, { "LoopOutsideEvent", LOOP_OUTSIDE },
 	{ "SourceTimeEvent", LOOP_SOURCE_TIME },
+	{ "TaskIoEvent", LOOP_TASK_IO },
 };
 
 static enum loop_event_kind kind_of(const char *name)
@@ -147,6 +148,11 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 		{ "from_ns", &event->from_ns },      { "to_ns", &event->to_ns },
 		{ "calls", &event->calls },          { "total_ns", &event->total_ns },
 		{ "max_ns", &event->max_ns },
+		{ "reads", &event->io[0] },	     { "read_bytes", &event->io[1] },
+		{ "writes", &event->io[2] },	     { "write_bytes", &event->io[3] },
+		{ "accepts", &event->io[4] },	     { "again", &event->io[5] },
+		{ "eof", &event->io[6] },	     { "errors", &event->io[7] },
+		{ "last_errno", &event->last_errno },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
@@ -168,6 +174,8 @@ static void set_field(struct loop_event *event, const char *name, const struct d
 		event->frames = value->unresolved ? 0 : value->u.stack.n;
 	else if (!strcmp(name, "instrumented"))
 		event->instrumented = value->u.boolean;
+	else if (!strcmp(name, "shared"))
+		event->shared = value->u.boolean;
 	else if (value->type == D9_FIELD_VARINT || value->type == D9_FIELD_U8 ||
 		 value->type == D9_FIELD_U32)
 		set_number(event, name, value);

@@ -30,6 +30,7 @@ enum loop_event_kind {
 	LOOP_ACCEPT_QUEUE = 'q',
 	LOOP_OUTSIDE = 'O',
 	LOOP_SOURCE_TIME = 'T',
+	LOOP_TASK_IO = 'i',
 	LOOP_OTHER = '?',
 };
 
@@ -49,7 +50,8 @@ struct loop_event {
 	uint64_t pending, backlog, ip_version, cookie; /* of an accept queue */
 	uint64_t from_ns, to_ns; /* of an outside */
 	uint64_t calls, total_ns, max_ns; /* of a source time; |text| is its phase */
-	bool instrumented;
+	uint64_t io[8], last_errno; /* of a TaskIoEvent, in the order of its fields */
+	bool instrumented, shared;
 	char text[96]; /* location, a span's name, what was done wrong with it, or what was logged */
 	char task_name[32]; /* "": none */
 	char task_kind[16]; /* or the level of what was logged */

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/task_io.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "loop/thread_state.h"
+#include "record/sampling.h"
+#include "record/source.h"
+#include "ring/emit_inl.h"
+#include "ring/gate.h"
+
+/* ---- rows ---- */
+
+static uint64_t load(const _Atomic(uint64_t) *figure)
+{
+	return atomic_load_explicit(figure, memory_order_relaxed);
+}
+
+/* Only this thread writes it. */
+static void add(_Atomic(uint64_t) *figure, uint64_t n)
+{
+	atomic_store_explicit(figure, load(figure) + n, memory_order_relaxed);
+}
+
+static bool is_free(const struct d9__io_row *row)
+{
+	/* acquire: pairs with the release of the flush thread, which has read the row */
+	return atomic_load_explicit(&row->told, memory_order_acquire) == load(&row->calls);
+}
+
+static struct d9__io_row *take_row(struct d9__task_io *io, uint32_t i, uint64_t task)
+{
+	atomic_store_explicit(&io->tasks[i], task, memory_order_relaxed);
+	atomic_store_explicit(&io->rows[i].shared, false, memory_order_relaxed);
+	return &io->rows[i];
+}
+
+/* The next free row before |end|; NULL: the flush thread has to tell before there is one. */
+static struct d9__io_row *take_next(struct d9__task_io *io, uint32_t *next, uint32_t end,
+				    uint64_t task)
+{
+	while (*next < end) {
+		uint32_t i = (*next)++;
+
+		if (is_free(&io->rows[i]))
+			return take_row(io, i, task);
+	}
+	return NULL;
+}
+
+static struct d9__io_row *share(struct d9__io_row *row)
+{
+	atomic_store_explicit(&row->shared, true, memory_order_relaxed);
+	return row;
+}
+
+static struct d9__io_row *row_of_callback(struct d9__task_io *io, uint64_t task, uint32_t callback)
+{
+	struct d9__io_row *row;
+
+	for (uint32_t i = 0; i < D9__IO_CALLBACKS; i++)
+		if (io->callbacks[i] == callback && load(&io->tasks[D9__IO_TASKS + i]))
+			return share(&io->rows[D9__IO_TASKS + i]);
+	row = take_next(io, &io->next_callback, D9__IO_REST, task);
+	if (!row)
+		return share(&io->rows[D9__IO_REST]);
+	io->callbacks[row - &io->rows[D9__IO_TASKS]] = callback;
+	return row;
+}
+
+static struct d9__io_row *row_of_task(struct d9__task_io *io, uint64_t task, uint32_t callback)
+{
+	uint32_t home = 1 + (uint32_t)(task % (D9__IO_TASKS - 1)), passes;
+	struct d9__io_row *row;
+
+	/* A thread numbers its tasks one by one. */
+	if (load(&io->tasks[home]) == task)
+		return &io->rows[home];
+	for (uint32_t i = 1; i < D9__IO_TASKS; i++)
+		if (load(&io->tasks[i]) == task)
+			return &io->rows[i];
+	if (is_free(&io->rows[home]))
+		return take_row(io, home, task);
+	passes = atomic_load_explicit(&io->passes, memory_order_relaxed);
+	if (io->pass != passes || !io->next_task) {
+		io->pass = passes;
+		io->next_task = 1;
+		io->next_callback = D9__IO_TASKS;
+	}
+	row = take_next(io, &io->next_task, D9__IO_TASKS, task);
+	return row ? row : row_of_callback(io, task, callback);
+}
+
+/* Another task runs than at the call before. */
+static __attribute__((noinline)) struct d9__io_row *move(struct d9__thread *thread, uint64_t task)
+{
+	struct d9__task_io *io = &thread->io;
+
+	io->task = task;
+	io->row = &io->rows[0];
+	if (task)
+		io->row = row_of_task(io, task, thread->frames[thread->n_frames - 1].loc);
+	return io->row;
+}
+
+/* ---- calls ---- */
+
+static void add_result(struct d9__io_row *row, const struct d9__io_call *call)
+{
+	static const uint8_t calls[] = { [D9__IO_READ] = D9__IO_READS,
+					 [D9__IO_WRITE] = D9__IO_WRITES,
+					 [D9__IO_ACCEPT] = D9__IO_ACCEPTS };
+
+	add(&row->figures[calls[call->kind]], 1);
+	if (__builtin_expect(call->result >= 0, 1)) {
+		if (call->kind != D9__IO_ACCEPT)
+			add(&row->figures[calls[call->kind] + 1], call->bytes);
+		if (call->is_empty)
+			add(&row->figures[D9__IO_EOF], 1);
+	} else if (errno == EAGAIN) {
+		add(&row->figures[D9__IO_AGAIN], 1);
+	} else {
+		add(&row->figures[D9__IO_ERRORS], 1);
+		atomic_store_explicit(&row->error, errno, memory_order_relaxed);
+	}
+	atomic_store_explicit(&row->fd, call->fd, memory_order_relaxed);
+	/* release: who sees this call sees of which task the row is */
+	atomic_store_explicit(&row->calls, load(&row->calls) + 1, memory_order_release);
+}
+
+void d9__task_io_count(const struct d9__io_call *call)
+{
+	struct d9__thread *thread = d9__thread_peek();
+	struct d9__slot *slot = d9__self.slot;
+	struct d9__io_row *row;
+	uint64_t task;
+
+	if (!thread || !d9__slot_is_real(slot) || !d9__gate_open(D9__GATE_LOOP) ||
+	    atomic_load_explicit(&slot->busy, memory_order_relaxed))
+		return;
+	/* A handler that runs from here on counts nothing. */
+	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	task = thread->stage == D9__STAGE_BACKEND ? 0 : d9__thread_task(thread);
+	row = thread->io.row;
+	if (__builtin_expect(!row || thread->io.task != task, 0))
+		row = move(thread, task);
+	add_result(row, call);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+}
+
+/* ---- telling ---- */
+
+#define FIELDS_MAX ((D9__IO_FIGURES + 4) * D9__VARINT_MAX + 2)
+
+struct growth {
+	uint32_t worker;
+	uint64_t task, calls;
+	uint64_t figures[D9__IO_FIGURES];
+	int32_t fd, error;
+	bool shared;
+};
+
+static struct {
+	_Atomic(uint64_t) calls, events;
+} sums;
+
+/* Take the growth of row |i| since it was taken before.  False: none. */
+static bool take_growth(struct d9__thread *thread, uint32_t i, struct growth *growth)
+{
+	struct d9__io_row *row = &thread->io.rows[i];
+	/* acquire: pairs with the release of the thread, which takes no row that is not told */
+	uint64_t calls = atomic_load_explicit(&row->calls, memory_order_acquire);
+	uint64_t told = load(&row->told), any = 0;
+
+	if (calls == told)
+		return false;
+	*growth = (struct growth){ .task = load(&thread->io.tasks[i]), .calls = calls - told };
+	growth->worker = __atomic_load_n(&thread->worker, __ATOMIC_RELAXED);
+	growth->fd = atomic_load_explicit(&row->fd, memory_order_relaxed);
+	growth->shared = atomic_load_explicit(&row->shared, memory_order_relaxed);
+	for (unsigned k = 0; k < D9__IO_FIGURES; k++) {
+		uint64_t figure = load(&row->figures[k]);
+
+		growth->figures[k] = figure - row->told_figures[k];
+		row->told_figures[k] = figure;
+		any |= growth->figures[k];
+	}
+	if (growth->figures[D9__IO_ERRORS])
+		growth->error = atomic_load_explicit(&row->error, memory_order_relaxed);
+	/* release: pairs with the acquire in is_free() */
+	atomic_store_explicit(&row->told, calls, memory_order_release);
+	/* They may have been told ahead of the call that they are of. */
+	return any != 0;
+}
+
+static void emit(struct d9__slot *slot, uint64_t ns, const struct growth *growth)
+{
+	uint8_t *p = d9__emit_begin(slot, D9__EVENT_TASK_IO, ns, FIELDS_MAX);
+
+	if (!p)
+		return;
+	p = d9__varint_put(d9__varint_put(p, growth->worker), growth->task);
+	for (unsigned k = 0; k < D9__IO_FIGURES; k++)
+		p = d9__varint_put(p, growth->figures[k]);
+	p = d9__varint_put(p, (uint32_t)growth->error);
+	*p++ = growth->fd >= 0;
+	if (growth->fd >= 0)
+		p = d9__varint_put(p, (uint32_t)growth->fd);
+	*p++ = growth->shared;
+	d9__emit_end(slot, p);
+	atomic_fetch_add_explicit(&sums.calls, growth->calls, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sums.events, 1, memory_order_relaxed);
+}
+
+void d9__task_io_end(struct d9__thread *thread)
+{
+	struct growth growth;
+	struct d9__slot *slot = d9__self.slot;
+
+	if (!d9__slot_is_real(slot) || !d9__gate_open(D9__GATE_LOOP))
+		return;
+	for (uint32_t i = 0; i < D9__IO_ROWS; i++)
+		if (take_growth(thread, i, &growth))
+			emit(slot, d9__slot_now(slot), &growth);
+}
+
+/* Of one thread; flush thread. */
+static struct {
+	struct growth rows[D9__IO_ROWS];
+	size_t n;
+} taken;
+
+static void take(void *arg, struct d9__thread *thread)
+{
+	(void)arg;
+	taken.n = 0;
+	for (uint32_t i = 0; i < D9__IO_ROWS; i++)
+		taken.n += take_growth(thread, i, &taken.rows[taken.n]);
+	atomic_fetch_add_explicit(&thread->io.passes, 1, memory_order_relaxed);
+}
+
+void d9__task_io_tell(struct d9__slot *own, uint64_t ns)
+{
+	/* Written behind the lock.  Where a thread ends meanwhile another has to wait. */
+	for (size_t n = 0; d9__threads_nth(n, take, NULL); n++)
+		for (size_t i = 0; i < taken.n; i++)
+			emit(own, ns, &taken.rows[i]);
+}
+
+static void sample(struct d9__source *source, struct d9__slot *own, uint64_t now_ns)
+{
+	(void)source;
+	d9__task_io_tell(own, now_ns);
+}
+
+void d9__task_io_start(void)
+{
+	static struct d9__source source = { .name = "io", .period_ns = D9__SECOND_NS,
+					    .sample = sample };
+
+	d9__source_add(&source);
+}
+
+void d9__task_io_forget(struct d9__task_io *io)
+{
+	memset(io, 0, sizeof(*io));
+}
+
+void d9__task_io_sums(uint64_t *calls, uint64_t *events)
+{
+	*calls = load(&sums.calls);
+	*events = load(&sums.events);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Task I/O: results of the reads, writes and accepts of this thread's callbacks, by task.
+ *
+ * The wrappers of core/block count a call when it is over, in the row of the task that runs; calls
+ * outside of callbacks have a row of their own.  Figures only grow.  Once a second the flush thread
+ * writes their growth as TaskIoEvents, and a row of which it has told all is free for another task.
+ * A thread that has no free row left counts by callback, at last all in one.  Nothing here makes a
+ * system call.
+ */
+
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/export.h>
+
+#define D9__IO_ROWS	 64u /* and so many events a thread and second at most */
+#define D9__IO_TASKS	 48u /* the first is that of no task; behind them are callbacks' */
+#define D9__IO_CALLBACKS (D9__IO_ROWS - 1 - D9__IO_TASKS)
+#define D9__IO_REST	 (D9__IO_ROWS - 1) /* of callbacks that found no row */
+
+enum d9__io_kind { D9__IO_READ, D9__IO_WRITE, D9__IO_ACCEPT };
+
+/* In the order of the event's fields. */
+enum d9__io_figure {
+	D9__IO_READS,
+	D9__IO_READ_BYTES,
+	D9__IO_WRITES,
+	D9__IO_WRITE_BYTES,
+	D9__IO_ACCEPTS,
+	D9__IO_AGAIN,
+	D9__IO_EOF,
+	D9__IO_ERRORS,
+	D9__IO_FIGURES
+};
+
+/* Written by its thread, but for the last two members. */
+struct d9__io_row {
+	_Atomic(uint64_t) figures[D9__IO_FIGURES];
+	_Atomic(uint64_t) calls;  /* of all kinds; behind the figures */
+	_Atomic(int32_t) fd;	  /* the latest */
+	_Atomic(int32_t) error;	  /* the latest of those that D9__IO_ERRORS counts */
+	_Atomic(bool) shared;	  /* not one task's alone */
+	_Atomic(uint64_t) told;	  /* calls that the trace has: the row is free if these are all */
+	uint64_t told_figures[D9__IO_FIGURES]; /* flush thread */
+};
+
+struct d9__task_io {
+	/* Owner thread.  The row that the latest call counted in, and of which task that was. */
+	struct d9__io_row *row; /* NULL: none yet */
+	uint64_t task;
+	/* Rows before these are in use in this pass of the flush thread. */
+	uint32_t pass, next_task, next_callback;
+	uint32_t callbacks[D9__IO_CALLBACKS]; /* handles of their names */
+
+	_Atomic(uint32_t) passes; /* of the flush thread */
+	_Atomic(uint64_t) tasks[D9__IO_ROWS];
+	struct d9__io_row rows[D9__IO_ROWS];
+};
+
+struct d9__slot;
+struct d9__thread;
+
+/* A call that has answered |result|, with errno if that is below 0. */
+struct d9__io_call {
+	enum d9__io_kind kind;
+	int fd;
+	int64_t result;
+	uint64_t bytes; /* that it brought or took, if it did not fail */
+	bool is_empty;	/* it asked for bytes, and there will be none */
+};
+
+/* Count it for the task that runs on this thread.  Async-signal-safe, keeps errno. */
+void d9__task_io_count(const struct d9__io_call *call);
+
+/* On a thread that ends, |thread| is in no list any more: write the rest. */
+void d9__task_io_end(struct d9__thread *thread);
+
+/* Flush thread, whose slot is |own|: write what was not told, of all threads. */
+void d9__task_io_tell(struct d9__slot *own, uint64_t ns);
+
+/* Tell once a second from now on. */
+void d9__task_io_start(void);
+
+/* In a forked child: the calls of its parent are in another trace. */
+void d9__task_io_forget(struct d9__task_io *io);
+
+/* Calls and events that were written since the process began. */
+void d9__task_io_sums(uint64_t *calls, uint64_t *events);
