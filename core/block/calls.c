@@ -45,7 +45,7 @@
 		return result;                                                                     \
 	}
 
-/* A call of descriptor |fd| that |counted| counts, too, for the task that runs. */
+/* A call of descriptor |fd|, which |counted| counts, too, for the task that runs. */
 #define IO_CALL(type, function, label, counted, params, ...)                                       \
 	static type(*real_##function) params;                                                      \
                                                                                                    \
@@ -57,35 +57,21 @@
 		if (__builtin_expect(begin_ns != 0, 0))                                            \
 			D9__BLOCK_END(begin_ns, label, D9__BLOCK_REAL(real_##function), fd);       \
 		if (__builtin_expect(d9__block_counts(), 0))                                       \
-			count(fd, result, counted);                                                \
+			counted;                                                                   \
 		return result;                                                                     \
 	}
 
-/* A call that is counted; |bytes| if it did not fail, |is_empty| if it answered 0. */
-struct about {
-	enum d9__io_kind kind;
-	uint64_t bytes;
-	bool is_empty;
-};
-
-static void count(int fd, int64_t result, struct about about)
+/* A look with MSG_PEEK takes nothing; the queue of errors has no end. */
+static inline void count_read(int fd, int64_t result, bool asks, int flags)
 {
-	const struct d9__io_call call = { .kind = about.kind, .fd = fd, .result = result,
-					  .bytes = about.bytes, .is_empty = about.is_empty };
-
-	d9__task_io_count(&call);
+	if (__builtin_expect(result > 0 && !(flags & MSG_PEEK), 1))
+		d9__task_io_moved(d9__self.thread, D9__IO_READS, fd, (uint64_t)result);
+	else
+		d9__task_io_count(d9__self.thread, D9__IO_READS, fd, result,
+				  result == 0 && asks && !(flags & MSG_ERRQUEUE));
 }
 
-/* |asked|: for bytes at all.  A look with MSG_PEEK takes none; the queue of errors has no end. */
-static struct about of_read(int64_t result, bool asked, int flags)
-{
-	bool takes = result > 0 && !(flags & MSG_PEEK);
-
-	return (struct about){ D9__IO_READ, takes ? (uint64_t)result : 0,
-			       result == 0 && asked && !(flags & MSG_ERRQUEUE) };
-}
-
-static bool asks(const struct iovec *iov, size_t n)
+static bool has_room(const struct iovec *iov, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (iov[i].iov_len)
@@ -94,14 +80,14 @@ static bool asks(const struct iovec *iov, size_t n)
 }
 
 /* The program's own tables are looked at only where the kernel has read them, too. */
-static struct about of_readv(int64_t result, const struct iovec *iov, size_t n)
+static inline void count_readv(int fd, int64_t result, const struct iovec *iov, int n)
 {
-	return of_read(result, result == 0 && asks(iov, n), 0);
+	count_read(fd, result, result == 0 && has_room(iov, (size_t)n), 0);
 }
 
-static struct about of_recvmsg(int64_t result, const struct msghdr *msg, int flags)
+static bool asks(const struct msghdr *msg)
 {
-	return of_read(result, result == 0 && asks(msg->msg_iov, msg->msg_iovlen), flags);
+	return has_room(msg->msg_iov, msg->msg_iovlen);
 }
 
 static uint64_t bytes_of(const struct mmsghdr *msgs, int64_t n)
@@ -113,27 +99,36 @@ static uint64_t bytes_of(const struct mmsghdr *msgs, int64_t n)
 	return bytes;
 }
 
-static struct about of_recvmmsg(int64_t result, const struct mmsghdr *msgs, int flags)
+static void count_recvmmsg(int fd, int64_t result, const struct mmsghdr *msgs, int flags)
 {
-	uint64_t bytes = bytes_of(msgs, result);
+	int64_t bytes = (int64_t)bytes_of(msgs, result);
 
-	if (result > 0 && !bytes)
-		return of_recvmsg(0, &msgs[0].msg_hdr, flags);
-	return of_read((int64_t)bytes, false, flags);
+	if (result <= 0)
+		count_read(fd, result, false, flags);
+	else
+		count_read(fd, bytes, !bytes && asks(&msgs[0].msg_hdr), flags);
 }
 
-static struct about of_write(uint64_t bytes)
+static inline void count_write(int fd, int64_t result, uint64_t bytes)
 {
-	return (struct about){ D9__IO_WRITE, bytes, false };
+	if (__builtin_expect(result >= 0, 1))
+		d9__task_io_moved(d9__self.thread, D9__IO_WRITES, fd, bytes);
+	else
+		d9__task_io_count(d9__self.thread, D9__IO_WRITES, fd, result, false);
 }
 
-#define READ(n, flags)	       of_read(result, (n) != 0, flags)
-#define READV(iov, n)	       of_readv(result, iov, (size_t)(n))
-#define READMSG(msg, flags)    of_recvmsg(result, msg, flags)
-#define READMMSG(msgs, flags)  of_recvmmsg(result, msgs, flags)
-#define WRITE		       of_write((uint64_t)result)
-#define WRITEMMSG(msgs)	       of_write(bytes_of(msgs, result))
-#define ACCEPT		       ((struct about){ D9__IO_ACCEPT, 0, false })
+static inline void count_accept(int fd, int64_t result)
+{
+	d9__task_io_count(d9__self.thread, D9__IO_ACCEPTS, fd, result, false);
+}
+
+#define READ(n, flags)	       count_read(fd, result, (n) != 0, flags)
+#define READV(iov, n)	       count_readv(fd, result, iov, n)
+#define READMSG(msg, flags)    count_read(fd, result, result == 0 && asks(msg), flags)
+#define READMMSG(msgs, flags)  count_recvmmsg(fd, result, msgs, flags)
+#define WRITE		       count_write(fd, result, (uint64_t)result)
+#define WRITEMMSG(msgs)	       count_write(fd, result, bytes_of(msgs, result))
+#define ACCEPT		       count_accept(fd, result)
 
 typedef struct hostent *host_t;
 typedef FILE *file_t;

@@ -27,10 +27,18 @@ static void add(_Atomic(uint64_t) *figure, uint64_t n)
 	atomic_store_explicit(figure, load(figure) + n, memory_order_relaxed);
 }
 
+/* acquire: pairs with the release in leave() */
+static uint64_t calls_of(const struct d9__io_row *row)
+{
+	return atomic_load_explicit(&row->figures[D9__IO_READS], memory_order_acquire) +
+	       atomic_load_explicit(&row->figures[D9__IO_WRITES], memory_order_acquire) +
+	       atomic_load_explicit(&row->figures[D9__IO_ACCEPTS], memory_order_acquire);
+}
+
 static bool is_free(const struct d9__io_row *row)
 {
 	/* acquire: pairs with the release of the flush thread, which has read the row */
-	return atomic_load_explicit(&row->told, memory_order_acquire) == load(&row->calls);
+	return atomic_load_explicit(&row->told, memory_order_acquire) == calls_of(row);
 }
 
 static struct d9__io_row *take_row(struct d9__task_io *io, uint32_t i, uint64_t task)
@@ -110,49 +118,104 @@ static __attribute__((noinline)) struct d9__io_row *move(struct d9__thread *thre
 
 /* ---- calls ---- */
 
-static void add_result(struct d9__io_row *row, const struct d9__io_call *call)
-{
-	static const uint8_t calls[] = { [D9__IO_READ] = D9__IO_READS,
-					 [D9__IO_WRITE] = D9__IO_WRITES,
-					 [D9__IO_ACCEPT] = D9__IO_ACCEPTS };
+#define INLINE static inline __attribute__((always_inline))
 
-	add(&row->figures[calls[call->kind]], 1);
-	if (__builtin_expect(call->result >= 0, 1)) {
-		if (call->kind != D9__IO_ACCEPT)
-			add(&row->figures[calls[call->kind] + 1], call->bytes);
-		if (call->is_empty)
-			add(&row->figures[D9__IO_EOF], 1);
-	} else if (errno == EAGAIN) {
-		add(&row->figures[D9__IO_AGAIN], 1);
-	} else {
-		add(&row->figures[D9__IO_ERRORS], 1);
-		atomic_store_explicit(&row->error, errno, memory_order_relaxed);
-	}
-	atomic_store_explicit(&row->fd, call->fd, memory_order_relaxed);
-	/* release: who sees this call sees of which task the row is */
-	atomic_store_explicit(&row->calls, load(&row->calls) + 1, memory_order_release);
+/* False: recording is off, or this is a handler inside of a record. */
+INLINE bool enter(struct d9__slot *slot)
+{
+	if (__builtin_expect(!d9__slot_is_real(slot) || !d9__gate_open(D9__GATE_LOOP) ||
+				     atomic_load_explicit(&slot->busy, memory_order_relaxed),
+			     0))
+		return false;
+	/* A handler that runs from here on counts nothing. */
+	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return true;
 }
 
-void d9__task_io_count(const struct d9__io_call *call)
+INLINE void leave(struct d9__slot *slot)
 {
-	struct d9__thread *thread = d9__thread_peek();
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+}
+
+INLINE uint64_t task_of(const struct d9__thread *thread)
+{
+	return thread->stage == D9__STAGE_BACKEND ? 0 : d9__thread_task(thread);
+}
+
+INLINE void add_call(struct d9__io_row *row, enum d9__io_figure kind, int fd)
+{
+	_Atomic(uint64_t) *calls = &row->figures[kind];
+
+	atomic_store_explicit(&row->fd, fd, memory_order_relaxed);
+	/* release: where this call is seen, so are its other figures and the task of the row */
+	atomic_store_explicit(calls, load(calls) + 1, memory_order_release);
+}
+
+static void add_error(struct d9__io_row *row)
+{
+	if (errno == EAGAIN) {
+		add(&row->figures[D9__IO_AGAIN], 1);
+		return;
+	}
+	add(&row->figures[D9__IO_ERRORS], 1);
+	atomic_store_explicit(&row->error, errno, memory_order_relaxed);
+}
+
+void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int fd, int64_t result,
+		       bool is_empty)
+{
 	struct d9__slot *slot = d9__self.slot;
 	struct d9__io_row *row;
 	uint64_t task;
 
-	if (!thread || !d9__slot_is_real(slot) || !d9__gate_open(D9__GATE_LOOP) ||
-	    atomic_load_explicit(&slot->busy, memory_order_relaxed))
+	if (!enter(slot))
 		return;
-	/* A handler that runs from here on counts nothing. */
-	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
-	task = thread->stage == D9__STAGE_BACKEND ? 0 : d9__thread_task(thread);
+	task = task_of(thread);
 	row = thread->io.row;
-	if (__builtin_expect(!row || thread->io.task != task, 0))
+	if (!row || thread->io.task != task)
 		row = move(thread, task);
-	add_result(row, call);
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+	if (result < 0)
+		add_error(row);
+	if (is_empty)
+		add(&row->figures[D9__IO_EOF], 1);
+	add_call(row, kind, fd);
+	leave(slot);
+}
+
+/* A call of another task than the one before. */
+static __attribute__((noinline)) void move_and_count(struct d9__thread *thread,
+						     enum d9__io_figure kind, int fd,
+						     uint64_t bytes)
+{
+	struct d9__slot *slot = d9__self.slot;
+	struct d9__io_row *row;
+
+	if (!enter(slot))
+		return;
+	row = move(thread, task_of(thread));
+	add(&row->figures[kind + 1], bytes);
+	add_call(row, kind, fd);
+	leave(slot);
+}
+
+void d9__task_io_moved(struct d9__thread *thread, enum d9__io_figure kind, int fd, uint64_t bytes)
+{
+	struct d9__slot *slot = d9__self.slot;
+	struct d9__io_row *row;
+
+	if (!enter(slot))
+		return;
+	row = thread->io.row;
+	if (__builtin_expect(!row || thread->io.task != task_of(thread), 0)) {
+		leave(slot);
+		move_and_count(thread, kind, fd, bytes);
+		return;
+	}
+	add(&row->figures[kind + 1], bytes);
+	add_call(row, kind, fd);
+	leave(slot);
 }
 
 /* ---- telling ---- */
@@ -175,13 +238,12 @@ static struct {
 static bool take_growth(struct d9__thread *thread, uint32_t i, struct growth *growth)
 {
 	struct d9__io_row *row = &thread->io.rows[i];
-	/* acquire: pairs with the release of the thread, which takes no row that is not told */
-	uint64_t calls = atomic_load_explicit(&row->calls, memory_order_acquire);
-	uint64_t told = load(&row->told), any = 0;
+	uint64_t told = load(&row->told);
 
-	if (calls == told)
+	/* From here on the thread leaves the row to its task, until all is told. */
+	if (calls_of(row) == told)
 		return false;
-	*growth = (struct growth){ .task = load(&thread->io.tasks[i]), .calls = calls - told };
+	*growth = (struct growth){ .task = load(&thread->io.tasks[i]) };
 	growth->worker = __atomic_load_n(&thread->worker, __ATOMIC_RELAXED);
 	growth->fd = atomic_load_explicit(&row->fd, memory_order_relaxed);
 	growth->shared = atomic_load_explicit(&row->shared, memory_order_relaxed);
@@ -190,14 +252,14 @@ static bool take_growth(struct d9__thread *thread, uint32_t i, struct growth *gr
 
 		growth->figures[k] = figure - row->told_figures[k];
 		row->told_figures[k] = figure;
-		any |= growth->figures[k];
 	}
 	if (growth->figures[D9__IO_ERRORS])
 		growth->error = atomic_load_explicit(&row->error, memory_order_relaxed);
+	growth->calls = growth->figures[D9__IO_READS] + growth->figures[D9__IO_WRITES] +
+			growth->figures[D9__IO_ACCEPTS];
 	/* release: pairs with the acquire in is_free() */
-	atomic_store_explicit(&row->told, calls, memory_order_release);
-	/* They may have been told ahead of the call that they are of. */
-	return any != 0;
+	atomic_store_explicit(&row->told, told + growth->calls, memory_order_release);
+	return true;
 }
 
 static void emit(struct d9__slot *slot, uint64_t ns, const struct growth *growth)

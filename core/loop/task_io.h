@@ -22,8 +22,6 @@
 #define D9__IO_CALLBACKS (D9__IO_ROWS - 1 - D9__IO_TASKS)
 #define D9__IO_REST	 (D9__IO_ROWS - 1) /* of callbacks that found no row */
 
-enum d9__io_kind { D9__IO_READ, D9__IO_WRITE, D9__IO_ACCEPT };
-
 /* In the order of the event's fields. */
 enum d9__io_figure {
 	D9__IO_READS,
@@ -40,11 +38,10 @@ enum d9__io_figure {
 /* Written by its thread, but for the last two members. */
 struct d9__io_row {
 	_Atomic(uint64_t) figures[D9__IO_FIGURES];
-	_Atomic(uint64_t) calls;  /* of all kinds; behind the figures */
 	_Atomic(int32_t) fd;	  /* the latest */
 	_Atomic(int32_t) error;	  /* the latest of those that D9__IO_ERRORS counts */
 	_Atomic(bool) shared;	  /* not one task's alone */
-	_Atomic(uint64_t) told;	  /* calls that the trace has: the row is free if these are all */
+	_Atomic(uint64_t) told;	  /* calls that the trace has: all, and the row is free */
 	uint64_t told_figures[D9__IO_FIGURES]; /* flush thread */
 };
 
@@ -64,17 +61,17 @@ struct d9__task_io {
 struct d9__slot;
 struct d9__thread;
 
-/* A call that has answered |result|, with errno if that is below 0. */
-struct d9__io_call {
-	enum d9__io_kind kind;
-	int fd;
-	int64_t result;
-	uint64_t bytes; /* that it brought or took, if it did not fail */
-	bool is_empty;	/* it asked for bytes, and there will be none */
-};
+/*
+ * Count a call, for the task that runs on this |thread|: |kind| is D9__IO_READS, D9__IO_WRITES or
+ * D9__IO_ACCEPTS.  Async-signal-safe, keeps errno.
+ */
 
-/* Count it for the task that runs on this thread.  Async-signal-safe, keeps errno. */
-void d9__task_io_count(const struct d9__io_call *call);
+/* A read or write that has moved |bytes|. */
+void d9__task_io_moved(struct d9__thread *thread, enum d9__io_figure kind, int fd, uint64_t bytes);
+
+/* Any other, with errno if |result| is below 0.  |is_empty|: it asked for bytes and got none. */
+void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int fd, int64_t result,
+		       bool is_empty);
 
 /* On a thread that ends, |thread| is in no list any more: write the rest. */
 void d9__task_io_end(struct d9__thread *thread);

@@ -28,9 +28,18 @@ static __attribute__((noinline)) int nothing(int fd)
 	return (int)(sink = (uint64_t)fd);
 }
 
+static __attribute__((noinline)) ssize_t read_nothing(int fd, void *buf, size_t n)
+{
+	(void)buf;
+	sink = (uint64_t)fd;
+	return (ssize_t)n;
+}
+
 /* As through a GOT slot. */
 static int (*volatile plain)(int) = nothing;
 static int (*volatile wrapped)(int);
+static ssize_t (*volatile plain_read)(int, void *, size_t) = read_nothing;
+static ssize_t (*volatile wrapped_read)(int, void *, size_t);
 static int (*volatile plain_lock)(pthread_mutex_t *) = pthread_mutex_lock;
 static int (*volatile plain_unlock)(pthread_mutex_t *) = pthread_mutex_unlock;
 static int (*volatile wrapped_lock)(pthread_mutex_t *);
@@ -44,6 +53,16 @@ static void call_plain(uint64_t i)
 static void call_wrapped(uint64_t i)
 {
 	wrapped((int)i);
+}
+
+static void read_plain(uint64_t i)
+{
+	plain_read((int)i, NULL, 8);
+}
+
+static void read_wrapped(uint64_t i)
+{
+	wrapped_read((int)i, NULL, 8);
 }
 
 static void call_and_stamps(uint64_t i)
@@ -75,6 +94,8 @@ static const struct bench_variant variants[] = {
 	{ "two stamps", call_and_stamps, false },
 	{ "plain lock and unlock", lock_plain, false },
 	{ "wrapped lock and unlock", lock_wrapped, false },
+	{ "plain read", read_plain, false },
+	{ "wrapped read", read_wrapped, false },
 	{ "two stamps again", call_and_stamps, false },
 };
 
@@ -111,6 +132,7 @@ int main(void)
 		return 1;
 	}
 	wrapped = wrap(d9__call_hooks, D9__CALL_HOOKS, "fsync", (void *)nothing);
+	wrapped_read = wrap(d9__call_hooks, D9__CALL_HOOKS, "read", (void *)read_nothing);
 	wrapped_lock = wrap(d9__lock_hooks, D9__LOCK_HOOKS, "pthread_mutex_lock", (void *)pthread_mutex_lock);
 	wrapped_unlock = wrap(d9__lock_hooks, D9__LOCK_HOOKS, "pthread_mutex_unlock", (void *)pthread_mutex_unlock);
 	poll.loop = loop;
@@ -119,6 +141,8 @@ int main(void)
 	bench_value("wrapped call outside a callback", "ns", bench_cost(1), BENCH_ROUNDS, MORE_NS);
 	bench_ratio("wrapped lock and unlock outside a callback", "ns", bench_cost(4), variants[3].name, bench_cost(3),
 		    BENCH_ROUNDS, 0);
+	bench_ratio("wrapped read outside a callback", "ns", bench_cost(6), variants[5].name,
+		    bench_cost(5), BENCH_ROUNDS, 0);
 	d9_poll_begin(&poll);
 	measure();
 	stamps_ns = bench_median(bench_cost(2), BENCH_ROUNDS);
@@ -126,6 +150,8 @@ int main(void)
 		    (stamps_ns + MORE_NS) / stamps_ns);
 	bench_ratio("wrapped lock and unlock inside a callback", "ns", bench_cost(4), variants[3].name, bench_cost(3),
 		    BENCH_ROUNDS, 0);
+	bench_ratio("wrapped read inside a callback", "ns", bench_cost(6), variants[5].name,
+		    bench_cost(5), BENCH_ROUNDS, 0);
 	d9_poll_end(&poll);
 	d9_loop_leave(&run);
 	return 0;
