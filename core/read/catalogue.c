@@ -123,6 +123,8 @@ static const struct entry {
 	{ "ProcessStateEvent", D9_EVENT_PROCESS_STATE, false,
 	  { I("resident_bytes"), I("descriptors"), I("threads"), I("cgroup_throttled_ns"),
 	    I("cgroup_throttled"), I("steal_ns"), I("runqueue_ns") } },
+	{ "ProcessStoppedEvent", D9_EVENT_PROCESS_STOPPED, false,
+	  { I("from_ns"), I("to_ns"), I("least_ns"), I("suspended_ns") } },
 	{ "SourceTimeEvent", D9_EVENT_SOURCE_TIME, false,
 	  { I("worker_id"), I("task_id"), T("phase"), I("calls"), I("total_ns"), I("max_ns"), T("function"),
 	    I("address") } },

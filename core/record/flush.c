@@ -459,14 +459,15 @@ static void finish(void)
 	d9__builder_release(&self->note);
 	d9__open_calls_release(&self->open);
 	d9__process_state_end(&self->process);
+	d9__stopped_end(&self->stopped);
 	if (d9__descriptors_give_up_ring(d9__ring.path[0]))
 		d9__ring_adopt_fd(-1);
 }
 
-/* From now to the next tick. */
-static uint64_t wait_ns(void)
+/* From |now| to the next tick. */
+static uint64_t wait_ns(uint64_t now)
 {
-	uint64_t now = d9__clock_mono_ns(), wait = self->pace.period_ns;
+	uint64_t wait = self->pace.period_ns;
 	uint64_t due = atomic_load_explicit(&d9__sampling.due_ns, memory_order_relaxed);
 
 	if (due && due < now + wait)
@@ -474,6 +475,28 @@ static uint64_t wait_ns(void)
 	if (self->source_ns < now + wait)
 		wait = self->source_ns > now ? self->source_ns - now : 0;
 	return wait;
+}
+
+/* Before the program has a loop, or while nothing is recorded, it is not told. */
+static void tell_stop(const struct d9__stop *stop)
+{
+	struct d9__slot *own;
+
+	if ((d9__flush.early && !self->heard) || !d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT))
+		return;
+	own = d9__slot_self();
+	if (own)
+		d9__stopped_write(own, stop);
+}
+
+static void wait_for_tick(uint32_t seen)
+{
+	uint64_t begun_ns = d9__clock_mono_ns();
+	uint64_t due_ns = begun_ns + d9__flush_wait_long(seen, wait_ns(begun_ns));
+	struct d9__stop stop;
+
+	if (d9__stopped_look(&self->stopped, &self->process, begun_ns, due_ns, &stop))
+		tell_stop(&stop);
 }
 
 /* ---- the thread ---- */
@@ -513,10 +536,11 @@ static void *run(void)
 	bool again = false;
 	uint32_t seen;
 
+	d9__stopped_begin(&self->stopped);
 	while (!self->stillborn && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
 		seen = d9__flush_wait_seen();
 		if (!again)
-			d9__flush_wait_long(seen, wait_ns());
+			wait_for_tick(seen);
 		D9__TEST_POINT(TICK);
 		if (steps_aside())
 			return NULL;
@@ -583,6 +607,7 @@ static void open_again(void)
 
 	d9__open_calls_release(&self->open);
 	d9__process_state_end(&self->process);
+	d9__stopped_end(&self->stopped);
 	if (self->writer.seg.open) {
 		d9__writer_abandon(&self->writer, -EBADF, now_ns);
 		d9__drain_failed(&self->drain);
@@ -689,6 +714,7 @@ void d9__flush_fork_child(void)
 		}
 		d9__open_calls_release(&self->open);
 		d9__process_state_end(&self->process);
+		d9__stopped_end(&self->stopped);
 	}
 	/* Memory of the parent's thread is in an unknown state: forgotten, not freed. */
 	memset(self, 0, sizeof(*self));

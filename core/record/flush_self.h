@@ -14,6 +14,7 @@
 #include "record/open_calls.h"
 #include "record/pace.h"
 #include "record/process_state.h"
+#include "record/stopped.h"
 #include "segment/dump_tasks.h"
 #include "segment/note_event.h"
 #include "segment/writer.h"
@@ -33,6 +34,7 @@ struct d9__flush_self {
 	struct d9__pace pace;
 	struct d9__open_calls open;
 	struct d9__process_state process;
+	struct d9__stopped stopped;
 	struct d9__jit_copy jit;
 	struct d9__note_teller log;
 	int state;

@@ -77,19 +77,21 @@ static uint64_t samples_wait_ns(void)
 	return WAITING_SAMPLES * D9__SECOND_NS / hz;
 }
 
-void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns)
+uint64_t d9__flush_wait_long(uint32_t seen, uint64_t wait_ns)
 {
 	if (wait_ns > samples_wait_ns())
 		wait_ns = samples_wait_ns();
 	if (wait_ns <= D9__PACE_CALM_NS) {
-		d9__flush_wait(seen, wait_ns < D9__MS_NS ? D9__MS_NS : wait_ns);
-		return;
+		wait_ns = wait_ns < D9__MS_NS ? D9__MS_NS : wait_ns;
+		d9__flush_wait(seen, wait_ns);
+		return wait_ns;
 	}
 	atomic_store_explicit(&resting, 1, memory_order_release);
 	d9__flush_wait(seen, wait_ns);
 	/* Roused: by then it is known which call is a long one. */
 	if (!atomic_exchange_explicit(&resting, 0, memory_order_acq_rel))
 		d9__flush_wait(d9__flush_wait_seen(), D9__PACE_BRISK_NS);
+	return wait_ns + D9__PACE_BRISK_NS;
 }
 
 void d9__flush_wait_fork_child(void)

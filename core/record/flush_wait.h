@@ -23,9 +23,10 @@ void d9__flush_wait(uint32_t seen, uint64_t wait_ns);
 
 /*
  * Wait so for |wait_ns| to the next tick, at least a millisecond: less where the recorder samples
- * all threads; and d9__flush_rouse() ends a long one.
+ * all threads; and d9__flush_rouse() ends a long one.  Returns how long it was to last at the
+ * most.
  */
-void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns);
+uint64_t d9__flush_wait_long(uint32_t seen, uint64_t wait_ns);
 
 /* From threads that seal chunks: once per wait is enough.  Keeps errno. */
 void d9__flush_wake_once(void);

@@ -105,6 +105,7 @@ void d9__process_state_begin(struct d9__process_state *state)
 	state->fd_dir = open_at(AT_FDCWD, "/proc/self/fd", O_DIRECTORY);
 	state->has_fd_count = state->fd_dir && !fstat(state->fd_dir, &st) && st.st_size > 0;
 	d9__cgroup_each("cpu", open_group, state);
+	state->throttled_ns = d9__process_state_throttled(state);
 }
 
 void d9__process_state_end(struct d9__process_state *state)
@@ -178,6 +179,23 @@ static uint64_t resident_bytes(const struct d9__process_state *state)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static void read_groups(const struct d9__process_state *state, struct d9__process_figures *out)
+{
+	char text[1024];
+
+	for (unsigned i = 0; i < D9__STATE_CGROUPS && state->cgroups[i]; i++)
+		if (read_text(state->cgroups[i], text, sizeof(text)))
+			d9__process_state_parse_cgroup(text, out);
+}
+
+uint64_t d9__process_state_throttled(const struct d9__process_state *state)
+{
+	struct d9__process_figures now = { .throttled_ns = 0 };
+
+	read_groups(state, &now);
+	return now.throttled_ns - state->throttled_ns;
+}
+
 /* The eighth figure of the line of all processors, in clock ticks. */
 static void look_at_steal(struct d9__process_state *state, uint64_t now_ns)
 {
@@ -242,14 +260,11 @@ static void look_at_threads(struct d9__process_state *state)
 
 void d9__process_state_look(struct d9__process_state *state, uint64_t now_ns, struct d9__process_figures *out)
 {
-	char text[1024];
-
 	*out = (struct d9__process_figures){ .resident_bytes = resident_bytes(state),
 					     .descriptors = count_descriptors(state, now_ns),
 					     .threads = count_threads(state) };
-	for (unsigned i = 0; i < D9__STATE_CGROUPS && state->cgroups[i]; i++)
-		if (read_text(state->cgroups[i], text, sizeof(text)))
-			d9__process_state_parse_cgroup(text, out);
+	read_groups(state, out);
+	state->throttled_ns = out->throttled_ns;
 	look_at_steal(state, now_ns);
 	out->has_steal = state->has_steal;
 	out->steal_ns = state->steal_ns;

@@ -30,6 +30,7 @@ struct d9__process_state {
 	} threads[D9__STATE_THREADS];
 	unsigned n_threads;
 	uint64_t runqueue_ns; /* grows, also when threads end */
+	uint64_t throttled_ns; /* at the latest look, or the start */
 };
 
 /* Figures of one look. */
@@ -47,6 +48,9 @@ void d9__process_state_look(struct d9__process_state *state, uint64_t now_ns, st
 
 /* Look, and write the event into |own|. */
 void d9__process_state_write(struct d9__process_state *state, struct d9__slot *own, uint64_t now_ns);
+
+/* How long the limits of the cgroups have held threads since the latest look, or the start. */
+uint64_t d9__process_state_throttled(const struct d9__process_state *state);
 
 /* Throttling as the text of a cpu.stat has it, of either version of cgroups, added to |out|.  False: none is there. */
 bool d9__process_state_parse_cgroup(const char *text, struct d9__process_figures *out);

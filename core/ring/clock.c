@@ -114,6 +114,11 @@ uint64_t d9__clock_real_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+uint64_t d9__clock_boot_ns(void)
+{
+	return fake_mono ? fake_mono() : clock_ns(CLOCK_BOOTTIME);
+}
+
 static uint64_t read_ticks(void)
 {
 	return fake_ticks ? fake_ticks() : d9__clock_ticks();
@@ -494,8 +499,11 @@ void d9__clock_slot_init(struct d9__slot *slot)
 /* A slot's stamps never decrease.  Over 1 ms is no jitter between processors but a step. */
 static uint64_t ordered(struct d9__slot *slot, uint64_t ns)
 {
-	if (ns >= slot->last_ns)
+	if (ns >= slot->last_ns) {
+		if (ns - slot->last_ns >= D9__SILENCE_NS)
+			d9__slot_end_silence(slot, ns);
 		return slot->last_ns = ns;
+	}
 	if (slot->last_ns - ns > D9__MS_NS)
 		atomic_fetch_add_explicit(&steps, 1, memory_order_relaxed);
 	return slot->last_ns;

@@ -85,6 +85,9 @@ static inline uint64_t d9__clock_ticks(void)
 uint64_t d9__clock_mono_ns(void);
 uint64_t d9__clock_real_ns(void);
 
+/* CLOCK_BOOTTIME: it goes on while the machine is suspended.  Keeps errno. */
+uint64_t d9__clock_boot_ns(void);
+
 /*
  * Whether this thread may read ticks (PR_SET_TSC): if not, no function here does from now on.  To be asked
  * before the first of them on a thread.

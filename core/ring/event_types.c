@@ -139,6 +139,8 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		       T("dump_id", D9__FIELD_POOLED_STRING), V("task_id"), V("callback")) },
 	[D9__EVENT_LOOP_OUTSIDE] = { "LoopOutsideEvent",
 		FIELDS(V("worker_id"), V("from_ns"), V("to_ns")) },
+	[D9__EVENT_PROCESS_STOPPED] = { "ProcessStoppedEvent",
+		FIELDS(V("from_ns"), V("to_ns"), NS("least_ns"), NS("suspended_ns")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

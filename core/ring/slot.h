@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/time.h"
 #include "ring/clock.h"
 #include "ring/ring_file.h"
 
@@ -212,6 +213,21 @@ void d9__slot_unbar(void);
 
 /* Slots ever used: those that a reader has to look at are [0, high). */
 uint32_t d9__slot_high(void);
+
+/* A silence: no stamp for so long.  Conversions reach no further, so the slow half ends it. */
+#define D9__SILENCE_NS (250 * D9__MS_NS)
+
+/* The stamp |ns| of |slot| ends a silence that began with the slot's latest one. */
+void d9__slot_end_silence(const struct d9__slot *slot, uint64_t ns);
+
+/* The stamps of all threads around a silence of the whole process. */
+struct d9__signs {
+	uint64_t before_ns;
+	uint64_t after_ns; /* UINT64_MAX: none */
+};
+
+/* Look at |now_ns| for a silence that ended after |since_ns|, or goes on.  Any thread. */
+struct d9__signs d9__slot_signs(uint64_t since_ns, uint64_t now_ns);
 
 /*
  * Return slots to the pool whose thread is gone without a destructor (raw exit), and that

@@ -51,6 +51,7 @@ export const KNOWN_EVENTS = {
 	StaleTimerEvent: 'worker_id task_id timeout_ns due_ns',
 	LastSignEvent: 'worker_id task_id since_ns span:t',
 	ProcessStateEvent: 'resident_bytes descriptors threads cgroup_throttled_ns cgroup_throttled steal_ns runqueue_ns',
+	ProcessStoppedEvent: 'from_ns to_ns least_ns suspended_ns',
 	SourceTimeEvent: 'worker_id task_id phase:t calls total_ns max_ns function:t address',
 	LoopOutsideEvent: 'worker_id from_ns to_ns',
 	TaskIoEvent: 'worker_id task_id reads read_bytes writes write_bytes accepts again eof errors last_errno fd shared:b',

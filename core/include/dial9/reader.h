@@ -92,6 +92,7 @@ enum d9_event_kind {
 	D9_EVENT_DUMP_TRIGGER,
 	D9_EVENT_LOOP_OUTSIDE,
 	D9_EVENT_TASK_IO,
+	D9_EVENT_PROCESS_STOPPED,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -306,6 +307,12 @@ enum {
 	D9_PROCESS_STATE_CGROUP_THROTTLED,
 	D9_PROCESS_STATE_STEAL_NS,
 	D9_PROCESS_STATE_RUNQUEUE_NS /* of all threads of the process */
+};
+enum {
+	D9_PROCESS_STOPPED_FROM_NS, /* the latest sign of any thread before */
+	D9_PROCESS_STOPPED_TO_NS,   /* the first one behind it */
+	D9_PROCESS_STOPPED_LEAST_NS,
+	D9_PROCESS_STOPPED_SUSPENDED_NS /* the machine's, which is no part of the others */
 };
 enum {
 	D9_SOURCE_TIME_WORKER_ID,

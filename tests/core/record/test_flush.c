@@ -467,12 +467,17 @@ static pthread_t begin_wait(void (*wait)(uint32_t seen, uint64_t ns))
 	return waits;
 }
 
+static void wait_long(uint32_t seen, uint64_t ns)
+{
+	d9__flush_wait_long(seen, ns);
+}
+
 static void test_wake_ends_a_wait_that_may_not_have_begun(void)
 {
 	uint32_t seen;
 
 	for (int i = 0; i < 20; i++) {
-		pthread_t waits = begin_wait(i % 2 ? d9__flush_wait : d9__flush_wait_long);
+		pthread_t waits = begin_wait(i % 2 ? d9__flush_wait : wait_long);
 
 		d9__flush_wake();
 		pthread_join(waits, NULL);
@@ -507,7 +512,7 @@ static void test_chunk_that_is_sealed_wakes_once_for_each_wait(void)
 
 static void test_rouse_ends_long_waits_and_no_others(void)
 {
-	pthread_t waits = begin_wait(d9__flush_wait_long);
+	pthread_t waits = begin_wait(wait_long);
 	uint32_t seen;
 
 	CU_ASSERT(AGAIN_WAIT((d9__flush_rouse(), waiter.over)));
