@@ -195,6 +195,30 @@ static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 	return outside->place ? 0 : take_place(a, outside, event);
 }
 
+static void on_task_io(const struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9__traced_task *task = d9__table_find(&a->tasks.table,
+							    d9_event_known_u64(event, D9_TASK_IO_TASK_ID, 0));
+	const struct d9__worker *worker = d9__table_find(&a->timeline.by_id,
+							 d9_event_known_u64(event, D9_TASK_IO_WORKER_ID, 0));
+	struct d9__callback_on *on = task && task->callback && worker
+					     ? d9__callback_on(task->callback, worker->number)
+					     : NULL;
+
+	if (!on)
+		return;
+	on->io.reads += d9_event_known_u64(event, D9_TASK_IO_READS, 0);
+	on->io.writes += d9_event_known_u64(event, D9_TASK_IO_WRITES, 0);
+	on->io.accepts += d9_event_known_u64(event, D9_TASK_IO_ACCEPTS, 0);
+	on->io.again += d9_event_known_u64(event, D9_TASK_IO_AGAIN, 0);
+	on->io.eof += d9_event_known_u64(event, D9_TASK_IO_EOF, 0);
+	on->io.errors += d9_event_known_u64(event, D9_TASK_IO_ERRORS, 0);
+	on->io.read_bytes += d9_event_known_u64(event, D9_TASK_IO_READ_BYTES, 0);
+	on->io.write_bytes += d9_event_known_u64(event, D9_TASK_IO_WRITE_BYTES, 0);
+	on->io.last_errno = d9_event_known_u64(event, D9_TASK_IO_LAST_ERRNO, on->io.last_errno);
+	on->io.fd = (int64_t)d9_event_known_u64(event, D9_TASK_IO_FD, UINT64_MAX);
+}
+
 int d9__analysis_state(struct d9__analysis *a, const struct d9_event *event)
 {
 	switch (event->kind) {
@@ -206,6 +230,9 @@ int d9__analysis_state(struct d9__analysis *a, const struct d9_event *event)
 		return on_process_state(a, event);
 	case D9_EVENT_SOURCE_TIME:
 		return on_source_time(a, event);
+	case D9_EVENT_TASK_IO:
+		on_task_io(a, event);
+		return 0;
 	default:
 		return 0;
 	}

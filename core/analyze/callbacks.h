@@ -73,11 +73,34 @@ struct d9__outside {
 	char *function;	   /* its name, if it is known */
 };
 
+/* What came of the reads, writes and accepts of its calls, as the recorder counts them. */
+struct d9__io {
+	uint64_t reads, writes, accepts;   /* calls */
+	uint64_t again, eof, errors;	   /* of these, that brought nothing */
+	uint64_t read_bytes, write_bytes;
+	uint64_t last_errno;
+	int64_t fd; /* of the latest; below 0: not told */
+};
+
+static inline uint64_t d9__io_calls(const struct d9__io *io)
+{
+	return io->reads + io->writes + io->accepts;
+}
+
+/* Calls that brought something. */
+static inline uint64_t d9__io_useful(const struct d9__io *io)
+{
+	uint64_t useless = io->again + io->eof + io->errors, calls = d9__io_calls(io);
+
+	return calls > useless ? calls - useless : 0;
+}
+
 /* The calls of one callback on one worker. */
 struct d9__callback_on {
 	struct d9__account time;
 	uint64_t calls;
 	uint64_t ns; /* without functions inside that are callbacks of their own */
+	struct d9__io io;
 };
 
 struct d9__callback {

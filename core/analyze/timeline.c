@@ -288,6 +288,17 @@ static void forget_period(struct d9__worker *worker)
 	d9__time_period_end(&worker->period, &none, 0, UINT64_MAX);
 }
 
+/* A wait that was too short for a sleep, up to |ns|: the loop looked at its descriptors, on the CPU. */
+static void account_look(struct d9__worker *worker, uint64_t ns)
+{
+	uint64_t look_ns = ns - worker->park.ns;
+
+	worker->looks_ns += look_ns;
+	d9__loop_time_awake(&worker->loop_time, &(struct d9__loop_awake){ .from_ns = worker->park.ns,
+									  .to_ns = ns,
+									  .own_ns = look_ns });
+}
+
 /* Where the time of a wait that is over went: |wait_ns| is UINT64_MAX if it was not measured. */
 static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns, uint64_t wait_ns)
 {
@@ -303,7 +314,10 @@ static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns
 	worker->time.ready_ns += ready_ns;
 	worker->time.on_cpu_ns += used_ns;
 	worker->waiting_ns += left_ns - used_ns;
-	d9__loop_time_waited(&worker->loop_time, worker->park.ns, ns, used_ns, ready_ns);
+	if (ns - worker->park.ns < SLEPT_NS)
+		account_look(worker, ns);
+	else
+		d9__loop_time_waited(&worker->loop_time, worker->park.ns, ns, used_ns, ready_ns);
 }
 
 /*
@@ -320,6 +334,20 @@ static void account_awake(struct d9__worker *worker, uint64_t ns, uint64_t own_n
 						      .slept_ns = slept_ns });
 }
 
+/*
+ * The thread used |grown_ns| more of CPU since its last reading, and was awake for |wall_ns| of that: the rest it used in
+ * waits.  Readings are rounded, one up and one down.  Short looks at descriptors are counted already.
+ */
+static void account_burnt(struct d9__worker *worker, uint64_t grown_ns, uint64_t wall_ns)
+{
+	uint64_t more_ns = grown_ns > wall_ns + 2 * CPU_STEP_NS ? grown_ns - wall_ns : 0;
+	uint64_t looks_ns = least(more_ns, worker->looks_ns);
+
+	worker->looks_ns -= looks_ns;
+	if (more_ns > looks_ns)
+		d9__loop_time_burnt(&worker->loop_time, more_ns - looks_ns);
+}
+
 static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 {
 	uint64_t used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
@@ -334,9 +362,8 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 	d9__time_period_end(&worker->period, &worker->time, wall_ns, grown);
 	own_ns = worker->time.on_cpu_ns + worker->time.blocked_ns - before_ns;
 	account_awake(worker, ns, worker->cpu_seen ? own_ns : wall_ns, slept_ns);
-	/* What it used beyond that, it used in waits before: both values are rounded, one up and one down. */
-	if (worker->cpu_seen && grown > wall_ns + 2 * CPU_STEP_NS)
-		d9__loop_time_burnt(&worker->loop_time, grown - wall_ns);
+	if (worker->cpu_seen)
+		account_burnt(worker, grown, wall_ns);
 	if (wall_ns && used_ns < wall_ns)
 		ratio = (double)used_ns / (double)wall_ns;
 	worker->active_periods++;

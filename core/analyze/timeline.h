@@ -106,6 +106,7 @@ struct d9__worker {
 	struct d9__account time;    /* of active_ns and parked_ns */
 	uint64_t waiting_ns;
 	struct d9__loop_time loop_time;
+	uint64_t looks_ns; /* in waits too short for a sleep, of which no reading has told yet */
 	struct d9__callback beside; /* stands for its awake time outside of callbacks: where samples found it */
 
 	uint64_t parks, parked_ns;

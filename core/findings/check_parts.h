@@ -82,6 +82,7 @@ void d9__finding_add_places(struct d9__findings *findings, struct d9__finding *f
 bool d9__finding_is_in_kernel(const struct d9__callback *callback);
 
 /* check_shares.c */
+void d9__check_works_for_nothing(struct d9__findings *findings);
 void d9__check_saturated(struct d9__findings *findings);
 
 /* check_shape.c */

@@ -2,29 +2,34 @@
 /* Checks of shares: loops at their limit, and who has most of their time. */
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "findings/check_parts.h"
 #include "findings/owners.h"
 #include "text/units.h"
 
-/* A loop is at its limit if it was busy for so long without a break, or for so large a part of the trace. */
-#define LONG_NS   (3 * D9__SECOND_NS)
-#define LONG_PART 5
-
-/* Of less time no share is told. */
-#define LEAST_NS D9__SECOND_NS
+/* One that works for nothing is told from this share of its loop's time on. */
+#define NOTHING_SHARE 0.1
 
 /* Owners that are told. */
 #define OWNERS_TOLD 3
 
-static bool is_saturated(const struct d9__worker *worker)
+/* Whether the trace tells what came of reads and writes. */
+static bool is_io_recorded(const struct d9__analysis *a)
 {
-	const struct d9__loop_time *time = &worker->loop_time;
+	const char *io = d9__metadata_value(&a->metadata, "source.io");
 
-	return time->busy.longest_ns >= LONG_NS ||
-	       (time->busy.ns >= LEAST_NS && LONG_PART * time->busy.ns >= d9__loop_time_total_ns(time));
+	return io && !strcmp(io, "on");
+}
+
+/* Whether most calls of |owner| read or wrote, and nothing came of it. */
+static bool works_for_nothing(const struct d9__owner *owner)
+{
+	return owner->kind == D9__OWNER_CALLBACK && 2 * d9__io_calls(&owner->io) >= owner->calls &&
+	       2 * d9__io_useful(&owner->io) < owner->calls;
 }
 
 /* Whether an earlier check says of |callback| that it has the loop. */
@@ -54,8 +59,9 @@ static void saturated(struct d9__findings *findings, const struct d9__worker *wo
 		"Look at the largest owner first: with more to do this loop falls behind, and all that it serves waits. "
 		"Give part of it to another thread or process, or let each call do less.",
 		"Worker %" PRIu64 " is at its limit: awake for %.0f %% of the time that the machine left it, busy for "
-		"%s without a break (%s).",
-		worker->id, 100 * share, d9__units_ns(worker->loop_time.busy.longest_ns).text, who);
+		"%s without a break (%s)%s.",
+		worker->id, 100 * share, d9__units_ns(worker->loop_time.busy.longest_ns).text, who,
+		is_io_recorded(findings->analysis) ? "" : "; what its reads and writes brought is not recorded");
 	if (most->callback)
 		d9__finding_set_callback(findings, finding, most->callback);
 	d9__finding_set_brief(findings, finding, "%sworker %" PRIu64 " is awake for %.0f %% of the time",
@@ -70,7 +76,102 @@ static void saturated(struct d9__findings *findings, const struct d9__worker *wo
 				 d9__units_ns(most->ns).text);
 }
 
-void d9__check_saturated(struct d9__findings *findings)
+/* ---- works for nothing ---- */
+
+/* "EMFILE", or "errno 131" of a rare one. */
+static const char *name_errno(uint64_t number, char *buf, size_t size)
+{
+	static const struct {
+		int number;
+		const char *name;
+	} names[] = {
+		{ EBADF, "EBADF" },	      { ECONNABORTED, "ECONNABORTED" }, { ECONNREFUSED, "ECONNREFUSED" },
+		{ ECONNRESET, "ECONNRESET" }, { EINTR, "EINTR" },		{ EINVAL, "EINVAL" },
+		{ EIO, "EIO" },		      { EMFILE, "EMFILE" },		{ EMSGSIZE, "EMSGSIZE" },
+		{ ENFILE, "ENFILE" },	      { ENOBUFS, "ENOBUFS" },		{ ENOSPC, "ENOSPC" },
+		{ ENOTCONN, "ENOTCONN" },     { EPIPE, "EPIPE" },		{ ETIMEDOUT, "ETIMEDOUT" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if ((uint64_t)names[i].number == number)
+			return names[i].name;
+	snprintf(buf, size, "errno %" PRIu64, number);
+	return buf;
+}
+
+/* "read(7) returns 0", "accept(3) fails with EMFILE", "there is nothing to read or write (EAGAIN)": the most frequent. */
+static void describe_nothing(const struct d9__io *io, char *buf, size_t size)
+{
+	const char *call = io->accepts > io->reads + io->writes ? "accept" : io->reads >= io->writes ? "read" : "write";
+	char fd[32] = "", number[32];
+
+	if (io->fd >= 0)
+		snprintf(fd, sizeof(fd), "%" PRId64, io->fd);
+	if (io->eof >= io->again && io->eof >= io->errors)
+		snprintf(buf, size, "read(%s) returns 0", fd);
+	else if (io->errors >= io->again)
+		snprintf(buf, size, "%s(%s) fails with %s", call, fd, 
+			 name_errno(io->last_errno, number, sizeof(number)));
+	else
+		snprintf(buf, size, "%s(%s) has to wait (EAGAIN)", call, fd);
+}
+
+static const char *nothing_advice(const struct d9__io *io)
+{
+	if (io->eof >= io->again && io->eof >= io->errors)
+		return "Close the descriptor and free its event when read() returns 0: the peer has hung up, and the "
+		       "descriptor stays readable for ever.";
+	if (io->errors >= io->again && io->accepts)
+		return "Stop to listen until a descriptor is free, or raise the limit (RLIMIT_NOFILE): the connection stays in "
+		       "the queue, and the listener stays ready.";
+	if (io->errors >= io->again)
+		return "Close the descriptor and free its event when a call fails like that: it stays ready for ever.";
+	return "Wait for the event that the call needs: remove the one for writing while there is nothing to write, and "
+	       "read where the loop says that there is something to read.";
+}
+
+static void for_nothing(struct d9__findings *findings, const struct d9__worker *worker,
+			const struct d9__owners *owners, const struct d9__owner *owner)
+{
+	uint64_t total_ns = d9__loop_time_total_ns(&worker->loop_time);
+	uint64_t useless = owner->io.again + owner->io.eof + owner->io.errors;
+	struct d9__shown_name name = d9__finding_name(owner->callback);
+	double share = d9__owners_share(owners, owner->ns);
+	struct d9__finding *finding;
+	char nothing[96];
+
+	describe_nothing(&owner->io, nothing, sizeof(nothing));
+	finding = d9__finding_add(
+		findings, D9__CRITICAL, owner->ns, nothing_advice(&owner->io),
+		"%.*s works for nothing, %.0f %% of worker %" PRIu64 "'s time: it is called %s times a second, and %s.",
+		name.len, name.text, 100 * share, worker->id,
+		d9__units_count(d9__finding_rate(owner->calls, total_ns)).text, nothing);
+	d9__finding_set_callback(findings, finding, owner->callback);
+	d9__finding_set_brief(findings, finding, "works for nothing, %.0f %% of the time: %s", 100 * share, nothing);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = worker->loop_time.busy.longest_from_ns,
+							 .duration_ns = worker->loop_time.busy.longest_ns,
+							 .has_worker = true,
+							 .worker = worker->id,
+							 .callback = owner->callback },
+				 "the loop was busy; of %s reads, writes and accepts in %s calls %s brought nothing: %s "
+				 "EAGAIN, %s with 0 bytes, %s errors",
+				 d9__units_count(d9__io_calls(&owner->io)).text, d9__units_count(owner->calls).text,
+				 d9__units_count(useless).text, d9__units_count(owner->io.again).text,
+				 d9__units_count(owner->io.eof).text, d9__units_count(owner->io.errors).text);
+}
+
+/* Whether it is told already that |callback| goes round for nothing. */
+static bool is_spin(const struct d9__findings *findings, const struct d9__callback *callback)
+{
+	for (size_t i = 0; i < findings->n; i++)
+		if (findings->items[i]->callback == callback && (!strcmp(findings->items[i]->check, "spin") ||
+								 !strcmp(findings->items[i]->check, "accept-storm")))
+			return true;
+	return false;
+}
+
+void d9__check_works_for_nothing(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
 
@@ -78,8 +179,31 @@ void d9__check_saturated(struct d9__findings *findings)
 		const struct d9__worker *worker = a->timeline.items[i];
 		const struct d9__owners *owners = &findings->owners[i];
 
-		if (is_saturated(worker) && owners->n && owners->left_ns >= LEAST_NS &&
-		    !(owners->items[0].callback && is_accused(findings, owners->items[0].callback)))
+		if (!d9__owners_saturated(worker, owners))
+			continue;
+		for (size_t j = 0; j < owners->n && j < OWNERS_TOLD; j++)
+			if (works_for_nothing(&owners->items[j]) &&
+			    d9__owners_share(owners, owners->items[j].ns) >= NOTHING_SHARE &&
+			    !is_spin(findings, owners->items[j].callback))
+				for_nothing(findings, worker, owners, &owners->items[j]);
+	}
+}
+
+/* ---- at its limit ---- */
+
+void d9__check_saturated(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+		const struct d9__owners *owners = &findings->owners[i];
+		const struct d9__owner *most = &owners->items[0];
+
+		if (!d9__owners_saturated(worker, owners) || (most->callback && is_accused(findings, most->callback)))
+			continue;
+		/* One that has so much to do has an account, and nothing is wrong with it. */
+		if (!d9__io_useful(&most->io))
 			saturated(findings, worker, owners);
 	}
 }

@@ -24,6 +24,7 @@ static const struct {
 	{ "stuck-callback", D9__ABOUT_TIME, d9__check_stuck_callback },
 	{ "accept-storm", D9__ABOUT_TIME, d9__check_accept_storm },
 	{ "spin", D9__ABOUT_TIME, d9__check_spin },
+	{ "works-for-nothing", D9__ABOUT_TIME, d9__check_works_for_nothing },
 	{ "wake-storm", D9__ABOUT_WAKES, d9__check_wake_storm },
 	{ "empty-wakes", D9__ABOUT_WAKES, d9__check_empty_wakes },
 	{ "lost-wake", D9__ABOUT_WAKES, d9__check_lost_wake },

@@ -12,6 +12,13 @@
 /* Of the loop's time, what is worth a word. */
 #define TOLD_SHARE 0.01
 
+/* A loop is at its limit if it was busy for so long without a break, or for so large a part of the trace. */
+#define BUSY_NS   (3 * D9__SECOND_NS)
+#define BUSY_PART 5
+
+/* Of less time no share is judged. */
+#define LEAST_NS D9__SECOND_NS
+
 /* A sleep is told beside the owner's share from this part of it on. */
 #define ASLEEP_PART 4
 
@@ -91,6 +98,22 @@ static void move_up(struct d9__owners *owners, struct d9__owner *item)
 	}
 }
 
+static void add_io(struct d9__io *sum, const struct d9__io *io)
+{
+	sum->reads += io->reads;
+	sum->writes += io->writes;
+	sum->accepts += io->accepts;
+	sum->again += io->again;
+	sum->eof += io->eof;
+	sum->errors += io->errors;
+	sum->read_bytes += io->read_bytes;
+	sum->write_bytes += io->write_bytes;
+	if (io->last_errno)
+		sum->last_errno = io->last_errno;
+	if (d9__io_calls(io))
+		sum->fd = io->fd;
+}
+
 static void add(struct d9__owners *owners, const struct d9__owner *owner)
 {
 	struct d9__owner *item = owner->ns ? find(owners, owner) : NULL;
@@ -100,6 +123,7 @@ static void add(struct d9__owners *owners, const struct d9__owner *owner)
 		item->ns += owner->ns;
 		item->blocked_ns += owner->blocked_ns;
 		item->calls += owner->calls;
+		add_io(&item->io, &owner->io);
 	} else if (owner->ns && owners->n < D9__OWNERS_MAX) {
 		item = &owners->items[owners->n++];
 		*item = *owner;
@@ -126,7 +150,9 @@ static void add_callback(const struct d9__worker *worker, struct d9__owners *own
 					 .callback = callback,
 					 .ns = less(on->ns, taken),
 					 .blocked_ns = least(on->time.blocked_ns, on->ns),
-					 .calls = on->calls });
+					 .calls = on->calls,
+					 .io = on->io });
+	add_io(&owners->io, &on->io);
 }
 
 /* prepare() and check() of |callback|'s sources lie in rounds. */
@@ -190,6 +216,15 @@ struct d9__owners *d9__owners_make(const struct d9__analysis *a)
 double d9__owners_share(const struct d9__owners *owners, uint64_t ns)
 {
 	return owners->left_ns ? (double)ns / (double)owners->left_ns : 0;
+}
+
+bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owners *owners)
+{
+	const struct d9__loop_time *time = &worker->loop_time;
+
+	return owners->n && owners->left_ns >= LEAST_NS &&
+	       (time->busy.longest_ns >= BUSY_NS ||
+		(time->busy.ns >= LEAST_NS && BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));
 }
 
 /* ---- words ---- */

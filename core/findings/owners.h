@@ -27,6 +27,7 @@ struct d9__owner {
 	const struct d9__callback *callback; /* NULL where none has it */
 	uint64_t ns, blocked_ns;	     /* own time, and of that asleep */
 	uint64_t calls;
+	struct d9__io io; /* what came of its reads and writes; all zero: nothing, or it is not recorded */
 };
 
 #define D9__OWNERS_MAX 8
@@ -39,6 +40,7 @@ struct d9__owners {
 	struct d9__owner items[D9__OWNERS_MAX];
 	size_t n;
 	uint64_t others_ns; /* of awake_ns, all owners that have no item */
+	struct d9__io io;   /* of all callbacks */
 
 	/* While they are made. */
 	double machine_part; /* of unexplained time */
@@ -47,6 +49,12 @@ struct d9__owners {
 
 /* Those of each loop of |a|, by number of the worker, in new memory (free() it); NULL: out of memory. */
 struct d9__owners *d9__owners_make(const struct d9__analysis *a);
+
+/*
+ * Whether the loop of |worker| is at its limit: it was busy for 3 s without a break, or for a fifth of the
+ * trace.
+ */
+bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owners *owners);
 
 /* |ns| as a share of what was left to the loop, 0 to 1. */
 double d9__owners_share(const struct d9__owners *owners, uint64_t ns);

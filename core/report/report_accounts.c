@@ -15,6 +15,7 @@
 #include "report/report_parts.h"
 #include "text/json.h"
 #include "text/page.h"
+#include "text/units.h"
 
 /* Loops that have a line, and owners in it. */
 #define LOOPS_MAX  3
@@ -109,6 +110,21 @@ static void put_percent(FILE *out, double share)
 		fprintf(out, "%.0f %%", 100 * share);
 }
 
+/* "; at its limit: 240,000 reads a second that bring data": of a loop that is busy with something. */
+static void put_limit(FILE *out, const struct account *account)
+{
+	const struct d9__io *io = &account->owners->io;
+	uint64_t useful = d9__io_useful(io), total_ns = d9__loop_time_total_ns(&account->worker->loop_time);
+
+	if (!d9__owners_saturated(account->worker, account->owners) || 2 * useful < d9__io_calls(io) || !useful)
+		return;
+	fprintf(out, "; at its limit: %s %s a second",
+		d9__units_count(d9__finding_rate(useful, total_ns)).text,
+		io->accepts > io->reads + io->writes ? "connections accepted"
+		: io->reads >= io->writes	     ? "reads with data"
+						     : "writes");
+}
+
 static void put_line(const struct d9__report_all *all, const struct account *account)
 {
 	const struct d9__owners *owners = account->owners;
@@ -125,6 +141,7 @@ static void put_line(const struct d9__report_all *all, const struct account *acc
 	d9__owners_text(account->a, owners, OWNERS_MAX, text, sizeof(text));
 	put_percent(out, d9__owners_share(owners, owners->awake_ns));
 	fprintf(out, " awake%s%s", text[0] ? ": " : "", text);
+	put_limit(out, account);
 	if (owners->taken_ns && TAKEN_PART * owners->taken_ns >= owners->awake_ns + owners->taken_ns) {
 		fputs("; without a CPU for another ", out);
 		put_percent(out, (double)owners->taken_ns / (double)(owners->taken_ns + owners->left_ns));
