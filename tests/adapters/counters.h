@@ -12,7 +12,7 @@ extern "C" {
 
 struct event_base;
 
-/* What one callback is to the trace: a poll of its own, or a span inside a poll of libevent's. */
+/* How a callback is recorded: as a poll of its own, or as a span inside a poll of libevent. */
 enum kind {
 	KIND_POLL,
 	KIND_SPAN,
@@ -57,7 +57,7 @@ int counters_write(const char *path);
  */
 void attach_with(const char *function, void *loop, const char *library);
 
-/* The same of libevent's adapter, which may be static. */
+/* Attach |base| as attach_with() does, by libevent's adapter, which may be static. */
 void attach_base(struct event_base *base, const char *library);
 
 #define COUNT(callback, kind) (counter_of(#callback, (void *)(callback), kind)->count++)

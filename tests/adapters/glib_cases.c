@@ -59,7 +59,7 @@ void iterate_until_idle(GMainContext *context)
 		continue;
 }
 
-/* ---- a source of the program's own ---- */
+/* ---- a source that the program defines ---- */
 
 gboolean own_prepare(GSource *source, gint *timeout)
 {
@@ -314,7 +314,7 @@ static void run_too_many(void)
 	run_contexts();
 }
 
-/* ---- a poll function of the program's own ---- */
+/* ---- a poll function that the program sets ---- */
 
 static unsigned own_polls;
 
@@ -653,7 +653,7 @@ static gboolean on_destroy_self(gpointer arg)
 	COUNT(on_end, KIND_ENDED);
 	on_end(arg);
 	g_source_destroy(g_main_current_source());
-	/* What runs inside it cuts its poll in two. */
+	/* The iteration inside the callback cuts its poll in two. */
 	g_idle_add(on_idle, &left);
 	g_main_context_iteration(NULL, FALSE);
 	return G_SOURCE_CONTINUE;

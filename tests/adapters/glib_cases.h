@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cases of glib_cases.c share. */
+/* Declarations for glib_cases.c and the files that add cases to it. */
 
 #ifndef D9_TEST_GLIB_CASES_H
 #define D9_TEST_GLIB_CASES_H
@@ -13,7 +13,7 @@ void attach(GMainContext *context);
 gboolean on_quit(gpointer arg);
 void iterate_until_idle(GMainContext *context);
 
-/* A source of the program's own: ready while anything is left. */
+/* A source that the program defines: ready while anything is left. */
 struct own {
 	GSource source;
 	unsigned left;

@@ -34,7 +34,7 @@ static gboolean timed_dispatch(GSource *source, GSourceFunc callback, gpointer a
 
 static void ready_at(GSource *source, uint64_t time_ns)
 {
-	unsigned before = runs; /* the loop waits: nobody else changes it */
+	unsigned before = runs; /* the loop waits, so no callback changes it */
 
 	g_source_set_ready_time_ns(source, time_ns);
 	pthread_mutex_lock(&mutex);

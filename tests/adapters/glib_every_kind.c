@@ -194,7 +194,7 @@ static void stage_processes(void)
 	}
 }
 
-/* ---- sources of the program's own ---- */
+/* ---- sources that the program defines ---- */
 
 struct own_source {
 	GSource source;

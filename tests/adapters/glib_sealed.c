@@ -83,7 +83,7 @@ static void run(void)
 	g_main_loop_unref(loop);
 }
 
-/* Waits of the program's. */
+/* Waits that the program itself makes. */
 static unsigned drive(void)
 {
 	GMainContext *context = g_main_context_default();

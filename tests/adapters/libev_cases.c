@@ -101,7 +101,7 @@ static void run_longjmp(void)
 		jump_out(loop, &nesting);
 		run_timer(loop, 2);
 	}
-	/* libev counts the runs that nobody came back to: one and two each time. */
+	/* libev counts the runs that were left by a jump: one and two each time. */
 	if (ev_depth(loop) != 30)
 		complain("depth", 30, (long)ev_depth(loop));
 }
@@ -224,7 +224,7 @@ static void run_endless(void)
 	}
 }
 
-/* ---- an allocator that nobody can ask for the size of what it gave ---- */
+/* ---- an allocator whose blocks have no size that can be asked for ---- */
 
 #define HIDDEN 48
 
@@ -344,7 +344,7 @@ static void run_sent(void)
 	ev_loop_destroy(sent_loop);
 }
 
-/* ---- watchers in memory that nobody cleared ---- */
+/* ---- watchers in memory that was not cleared ---- */
 
 static void on_garbage(struct ev_loop *loop, ev_timer *w, int events)
 {

@@ -67,7 +67,7 @@ static void on_feeding(struct ev_loop *loop, ev_prepare *w, int events)
 		complain("errno behind ev_feed_event()", EDOM, errno);
 }
 
-/* What it is fed with tells nothing of what it is: there is nothing behind it. */
+/* A watcher that is only fed has no kind: the events that it is fed with do not tell one. */
 static void run_fed_alone(struct ev_loop *loop)
 {
 	static const int events[] = { EV_READ, EV_TIMER, EV_PERIODIC, EV_SIGNAL, EV_ASYNC };
@@ -374,7 +374,7 @@ static void run_io(struct ev_loop *loop)
 	ev_io_init(&io.again, on_first_callback, io.fds[0], EV_WRITE);
 	ev_io_start(loop, &io.again);
 	run_until(loop, &io.done, "another callback");
-	/* Fed by its descriptor, and by nobody else. */
+	/* Fed by its descriptor alone. */
 	ev_io_init(&io.again, on_other_callback, io.fds[1], EV_READ);
 	ev_io_start(loop, &io.again);
 	ev_feed_fd_event(loop, io.fds[1], EV_READ);

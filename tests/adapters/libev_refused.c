@@ -112,7 +112,7 @@ static int attach_without_memory(void)
 		return 1;
 	memory.refused = 1;
 	memory.asked = 0;
-	/* What it has already is enough for some. */
+	/* The first calls need no new memory: libev has some left. */
 	for (; made < ONCE_MAX && !memory.asked; made++)
 		ev_once(first, -1, 0, 0., on_once, &called);
 	memory.refused = 0;

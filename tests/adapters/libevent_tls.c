@@ -29,7 +29,7 @@ static struct event_base *base;
 static SSL_CTX *server_context, *client_context;
 static int left;
 
-/* ---- a key, and a certificate that nobody has to believe ---- */
+/* ---- a key, and a certificate that is signed by that key ---- */
 
 static void make_contexts(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the module at argv[1], and with it a loop library, as a plugin that nobody else can see. */
+/* Runs the module at argv[1], and with it a loop library, as a plugin with RTLD_LOCAL. */
 
 #include "config.h"
 

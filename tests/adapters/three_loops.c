@@ -108,7 +108,7 @@ static void *run_libevent(void *arg)
 	for (int i = 0; i < TIMERS; i++)
 		event_base_once(events.base, -1, EV_TIMEOUT, on_event_timer, &events, &soon);
 	event_base_dispatch(events.base);
-	/* What the laps did not leave time for. */
+	/* Run the timers that came due after the last lap. */
 	event_del(reader);
 	event_base_dispatch(events.base);
 	event_free(reader);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What benchmarks share: clocks, medians, and figures for figures.py.  A figure is a ratio to a peer
+ * Clocks, medians, and figures for figures.py, for all benchmarks.  A figure is a ratio to a peer
  * of the same round, so that a slow or busy machine slows down both; it comes with its quartiles.
  */
 
@@ -69,7 +69,7 @@ static inline void bench_ratio(const char *what, const char *unit, const double 
 	       bench_quantile(ratios, n, 0.75), budget);
 }
 
-/* The same without a peer: the budget is for the value itself. */
+/* Print a figure without a peer: the budget is for the value itself. */
 static inline void bench_value(const char *what, const char *unit, const double *values, unsigned n,
 			       double budget)
 {

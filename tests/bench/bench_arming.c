@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What arming a watcher costs with task dumps: a callback arms one timer again and again, through a few frames of its
+ * The cost of arming a watcher with task dumps: a callback arms one timer again and again, through a few frames of its
  * own.  Without them an adapter asks the gate, and that is all.
  *
  *	mean    of known places, recaptures included
- *	worst   an arming from a place that nobody has armed from before: its stack is taken
+ *	worst   an arming from a place that is new: its stack is taken
  */
 #include "config.h"
 

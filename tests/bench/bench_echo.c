@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording costs a real server: an echo service on libevent with 50 connections that send 21
+ * The cost of recording a real server: an echo service on libevent with 50 connections that send 21
  * bytes, wait for them and send again.  A server process that records nothing, one that records
  * and throws away, and one that writes its trace take turns; printed are the medians of the ratios
  * within a round.  Loopback only; every server ends with its last connection.
@@ -38,7 +38,7 @@
 
 enum mode { UNRECORDED, THROWN_AWAY, WRITTEN, UNRECORDED_AGAIN, MODES };
 
-/* What a server tells when it ends. */
+/* Figures that a server writes when it ends. */
 struct result {
 	uint64_t requests, elapsed_ns;
 	uint64_t loop_cpu_ns;	 /* of the thread that serves */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording costs of libevent besides polls: making and freeing events, one-time events, and the
+ * The cost of recording libevent besides polls: making and freeing events, one-time events, and the
  * benchmark that libevent itself comes with, in its usual form: 300 socket pairs, of which some are
  * active and each byte that is read is sent on to the next.  This program records; the same source
  * without dial9 is the other one, and they take turns.
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	print_added("libevent: event_base_once() and its call", rounds, 60);
 	take(2, &lane, rounds);
 	print_ratio("libevent: 300 socket pairs, a byte", rounds, 1.1);
-	/* What the hooks cost alone. */
+	/* The hooks alone: recording is switched off. */
 	d9_disable();
 	take(1, &lane, rounds);
 	print_added("libevent: event_base_once() and its call, switched off", rounds, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording costs per dispatch: idle sources in a context of their own, 64 of them in each round,
+ * The cost of recording a dispatch: idle sources in a context of their own, 64 in each round,
  * or one, 64 descriptors that are always ready, and 64 sources whose prepare() and check() are timed.
  * Variants take turns, in runs too short for the scheduler to come between; printed are medians of the
  * differences from the raw run of the same round, and the ratio to it.  The raw context's sources go by
@@ -42,7 +42,7 @@ static gboolean on_ready(gint fd, GIOCondition condition, gpointer arg)
 	return on_idle(arg);
 }
 
-/* Functions of the program's own are timed: prepare() and check(), both in each round. */
+/* Time a source that the program defines: prepare() and check(), both in each round. */
 static gboolean own_prepare(GSource *source, gint *timeout)
 {
 	(void)source;

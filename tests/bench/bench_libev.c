@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording costs on libev: a watcher that feeds itself, and 64 descriptors that are ready in
+ * The cost of recording on libev: a watcher that feeds itself, and 64 descriptors that are ready in
  * every round.  Variants take turns, and each is held against the raw run of its round.  The raw
  * loop runs libev's own functions, but for those that libev calls itself.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording costs per callback, in the tightest loop that libevent can run: an event that
+ * The cost of recording a callback, in the tightest loop that libevent can run: an event that
  * activates itself.  Variants take turns, in short runs and in time of this thread's CPU; figures are
  * differences from the raw run of the same round.  Set DIAL9_TASK_TRACKING_ENABLED=false to see
  * PollStart and PollEnd without the wake.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same events through LTTng-UST, in the same rounds: PollStart and PollEnd with the same fields,
+ * LTTng-UST records equal events in the same rounds: PollStart and PollEnd with the same fields,
  * back to back and with some 50 ns of memory work between.  bench_lttng.sh sets up a session.
  */
 #include "config.h"

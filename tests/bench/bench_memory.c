@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs to sample allocations: a malloc() and its free() through libdial9-memory, against the same pair of libc's,
+ * The cost of sampling allocations: a malloc() and its free() through libdial9-memory, against the same pair of libc's,
  * in turns; and what one sample costs, of a stack of some 17 frames.
  *
  *	bench_memory [pairs | samples]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process pays for being recorded at all: to start under `dial9 record` or with the preload
+ * The cost for a process of being recorded: to start under `dial9 record` or with the preload
  * library, to attach its first loop, to rest, and in memory.  Each figure is from processes of its
  * own, which take turns with ones that are not recorded.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording one event costs, against a bare tick read and clock_gettime() of the same run.
+ * The cost of recording one event, against a bare tick read and clock_gettime() of the same run.
  *
  * Rounds of all variants forwards, then backwards, in time of this thread's CPU; ratios of the
  * rounds' differences to the zero line (an empty call).  "complete" runs twice.

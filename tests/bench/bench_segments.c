@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs that each segment begins by telling the tasks and spans that live: CPU time of the
+ * The cost of beginning each segment with the tasks and spans that are open: CPU time of the
  * process per rotation, nearly all of it the flush thread's, and bytes in the segment, against a
  * loop with one task.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sleep costs a thread that is sampled: two threads on one processor wake each other and block in read(2), with
+ * The cost of a sleep for a thread that is sampled: two threads on one processor wake each other and block in read(2), with
  * nothing attached, a timer of their CPU time, a perf event, or samples of their switches.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a span costs: entering and leaving one, making one for a block, and asking for one that the
+ * The cost of a span: entering and leaving one, making one for a block, and asking for one that the
  * filter leaves out; against one clock_gettime(CLOCK_MONOTONIC) and one relaxed load of the same run.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stack costs in a handler: by our tables, against libunwind's unw_backtrace(), whose cache of return
+ * The cost of a stack in a handler: by our tables, against libunwind's unw_backtrace(), whose cache of return
  * addresses makes it the fastest of the others.  Both see the same context, in turns, at a depth of about 17:
  * this program, a recursion, qsort() of libc and its callback.
  *

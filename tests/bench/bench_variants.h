@@ -50,7 +50,7 @@ static inline void bench_measure_all(const struct bench_variant *variants, size_
 		}
 }
 
-/* What variant |v| costs more than the first one did in the same round. */
+/* Return by how much variant |v| cost more than the first one, for each round. */
 static inline const double *bench_cost(size_t v)
 {
 	static double costs[BENCH_VARIANTS_MAX][BENCH_ROUNDS];

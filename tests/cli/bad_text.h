@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What no output may hold: the list is the tests' own.  make_hostile puts these into every text of
+ * Texts that no output may hold, listed by the tests.  make_hostile puts these into every text of
  * traces and rings, find_bad_text looks for them in what the program prints.
  */
 

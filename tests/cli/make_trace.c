@@ -78,7 +78,7 @@ static void put_metadata(struct trace *t, uint64_t ns)
 	put_pairs(t, 5, pairs);
 }
 
-/* What a recorder writes: two polls on a worker, a wake, a park. */
+/* Write events as a recorder does: two polls on a worker, a wake, a park. */
 static void make_small(struct trace *t)
 {
 	uint64_t ns = origin_ns;

@@ -106,7 +106,7 @@ static void test_unknown_option_is_one_complaint(void)
 
 static struct d9__text_out out;
 
-/* What |text| is in JSON, as a terminated text. */
+/* Return |text| as JSON writes it, terminated. */
 static const char *json_of(const char *text, size_t len)
 {
 	d9__text_init(&out, -1);

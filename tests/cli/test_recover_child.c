@@ -52,7 +52,7 @@ static void note_ring(void)
 	snprintf(seen->ring, sizeof(seen->ring), "%s", d9__ring.path);
 }
 
-/* A ring of root's, or of |uid|, with the polls of a process that was killed. */
+/* Leave root's ring, or that of |uid|, with the polls of a process that was killed. */
 static void leave_ring(uid_t uid)
 {
 	int status = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fuzz targets share. */
+/* Helpers for all fuzz targets. */
 
 #ifndef D9_FUZZ_H
 #define D9_FUZZ_H

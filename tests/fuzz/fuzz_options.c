@@ -150,7 +150,7 @@ static void check_environment(void)
 
 /* ---- arguments ---- */
 
-/* What |text| says by the C library's arithmetic, or -1. */
+/* Return the value of |text| by the C library's arithmetic, or -1. */
 static long double by_strtold(const char *text, const char *const *names,
 			      const long double *factors)
 {

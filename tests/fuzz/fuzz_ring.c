@@ -74,7 +74,7 @@ static void keep_ring(void)
 {
 	struct d9__ring_header *header = d9__ring.header;
 
-	/* Of another machine: whoever has that pid here is not its process. */
+	/* Of another machine: a process with that pid here is not the ring's. */
 	strcpy(header->kernel_boot_id, "00000000-0000-0000-0000-000000000000");
 	header->kind = D9__RING_SHM;
 	atomic_store(&header->chunk_count, CHUNKS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dlclose_storm loads. */
+/* The library that dlclose_storm loads. */
 __attribute__((visibility("default"))) int odd_work(int n);
 
 int odd_work(int n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a trace holds, counted, to be held against what a program knows that it recorded. */
+/* Census: events of a trace, counted, to be compared with the count that the program kept. */
 
 #ifndef D9_SOAK_CENSUS_H
 #define D9_SOAK_CENSUS_H

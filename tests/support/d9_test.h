@@ -9,7 +9,7 @@
 
 #ifdef __clang_analyzer__
 #include <stdlib.h>
-/* What happens in a test that has failed is no finding. */
+/* The analyser does not follow a test that has failed. */
 #define CU_assertImplementation(value, line, condition, file, function, fatal)                     \
 	((value) ? CU_TRUE : (abort(), CU_FALSE))
 #endif

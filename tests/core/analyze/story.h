@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a loop did, told in a few lines: becomes a trace, and the analysis of it. */
+/* A story: events of a loop in a few lines, which become a trace and its analysis. */
 
 #ifndef D9_TEST_STORY_H
 #define D9_TEST_STORY_H
@@ -28,7 +28,7 @@ void story_end(struct story *s, unsigned worker, uint64_t us);
 void story_poll(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t task,
 		const char *place);
 void story_wake(struct story *s, uint64_t us, uint64_t waker, uint64_t task, unsigned reason);
-/* The same, by worker |by|; 255: by none. */
+/* A wake by worker |by|; 255: by none. */
 void story_wake_by(struct story *s, uint64_t us, unsigned by, uint64_t task, unsigned reason);
 void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place, const char *kind);
 void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *place, unsigned fd);
@@ -47,15 +47,15 @@ void story_enter(struct story *s, unsigned worker, uint64_t us, uint64_t id, con
 void story_exit(struct story *s, unsigned worker, uint64_t us, uint64_t id, const char *name);
 void story_usage(struct story *s, uint64_t us, uint64_t forced_switches);
 void story_cpu_usage(struct story *s, uint64_t us, uint64_t cpu_us);
-/* What its cgroup's limit did to the process so far. */
+/* The process was throttled by its cgroup's limit, for so long and so often since it began. */
 void story_state(struct story *s, uint64_t us, uint64_t throttled_us, uint64_t throttled);
 /* The call of |task| that ended just before was off the CPU. */
 void story_off_cpu(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 		   uint64_t blocked_us, uint64_t run_queue_us);
-/* The same, and the thread gave up the CPU itself |switches| times. */
+/* It was off the CPU, and the thread gave up the CPU itself |switches| times. */
 void story_off_cpu_switched(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 			    uint64_t blocked_us, uint64_t run_queue_us, uint64_t switches);
-/* The same, by its thread's own figures. */
+/* The figures of the thread in the call of |task| that ended just before. */
 void story_figures(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t faults,
 		   uint64_t user_us, uint64_t system_us);
 /* The call of |task| that goes on is at |syscall|. */
@@ -64,7 +64,7 @@ void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 /* The call of |task| that goes on was in |function| for |took_us|. */
 void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		  uint64_t took_us);
-/* The same, for a lock of the thread |holder_tid|, 100 more than its worker. */
+/* It waited for a lock of thread |holder_tid|, 100 more than that thread's worker. */
 void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		      uint64_t took_us, unsigned holder_tid);
 /* The call of |task| that ended just before slept for |blocked_us|, in |faults| page faults from disk among others. */
@@ -104,7 +104,7 @@ const struct d9__finding *story_finding(const struct story *s, size_t i);
 /* The first finding of |check|, or one without any text. */
 const struct d9__finding *story_finding_of(const struct story *s, const char *check);
 
-/* The same among what was told to be an effect of another finding. */
+/* The first finding of |check| among the effects of other findings, or one without any text. */
 const struct d9__finding *story_effect_of(const struct story *s, const char *check);
 
 /* The callback at |place|, or NULL. */

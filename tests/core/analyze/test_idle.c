@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What idle tasks wait for, by their dumps. */
+/* Idle tasks: the waits that their dumps show. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waits would have been without one callback: the recorded queue of a loop is run again. */
+/* Replay: the recorded queue of a loop is run again without one callback, for shorter waits. */
 #include "config.h"
 
 #include <string.h>

@@ -24,7 +24,7 @@ static struct d9__parts parts_of(const struct story *s, const char *place)
 	parts = d9__time_parts_of(&callback->time, callback->durations.sum, 0,
 			     s->analysis.samples.period_ns);
 	CU_ASSERT_EQUAL(parts.total_ns, callback->durations.sum);
-	/* What was added up is no more than passed: nothing had to be cut for the sum. */
+	/* The parts add up to no more than the time that passed, so none had to be cut. */
 	CU_ASSERT(callback->time.on_cpu_ns + callback->time.ready_ns + callback->time.blocked_ns <=
 		  parts.total_ns);
 	CU_ASSERT_EQUAL(parts.on_cpu_ns + parts.ready_ns + parts.blocked_ns + parts.waiting_ns +

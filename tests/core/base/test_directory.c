@@ -157,7 +157,7 @@ static void test_links_of_others_are_not_followed_and_their_directories_not_take
 	CU_ASSERT_EQUAL(mode_of("theirs/own"), 0700);
 }
 
-/* What |fn| says as the other user, 0 to 255. */
+/* Return the result of |fn|, run as the other user, 0 to 255. */
 static int as_other(int (*fn)(void))
 {
 	int status = -1;

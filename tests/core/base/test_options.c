@@ -34,7 +34,7 @@ static void count_warning(void *arg, enum d9_log_level level, const char *messag
 	warnings++;
 }
 
-/* What option |id| is with |variable| set to |value| in an otherwise empty environment. */
+/* Return option |id| with |variable| set to |value| in an otherwise empty environment. */
 static uint64_t number_with(enum d9__option id, const char *variable, const char *value,
 			    int expect_warnings)
 {

@@ -204,7 +204,7 @@ static void test_nothing_is_recorded_that_was_not_asked_for(void)
 
 #define BAD (-5)
 
-/* The same call of both, which fails. */
+/* Make a call that fails by the library's function and by ours, and compare result and errno. */
 #define SAME(name, type, ...)                                                                      \
 	do {                                                                                       \
 		__typeof__(&(name)) plain, ours;                                                   \

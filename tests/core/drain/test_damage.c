@@ -251,7 +251,7 @@ static void check_change(size_t at, uint8_t value, bool file_order)
 		CU_FAIL("a changed byte makes very many events");
 }
 
-/* What the reader asks for beyond that is refused, which it would tell. */
+/* A request of the reader beyond that is refused, which the reader would report. */
 static void limit_memory(void)
 {
 	struct rlimit limit = { MEMORY_MAX, MEMORY_MAX };

@@ -167,7 +167,7 @@ static void keep_full(const char *dir, int ms)
 	}
 }
 
-/* What was written before the device was full stays, and the manifest names it. */
+/* Segments that were written before the device was full stay, and the manifest names them. */
 static int flight_full_in_the_window(void)
 {
 	const char *dir = start(D9_MODE_FLIGHT, TRIGGERS("3s")), *others;

@@ -42,7 +42,7 @@ static bool tell(void *arg, const struct d9__wire_frame *frame)
 	return true;
 }
 
-/* What is known of the thread: before the gap, and behind it. */
+/* The state of the thread: before the gap, and behind it. */
 static uint32_t tid_before = 42, tid_behind = 42;
 
 static struct story gaps(enum d9__worker_state have, enum d9__worker_state want)

@@ -149,7 +149,7 @@ static int has_a_full_disk_for_a_while(void)
 	disk_is_full = true;
 	record_and_lose();
 	MUST(AGAIN_WAIT(d9_recorder_state(recorder) == D9_RECORDER_PAUSED));
-	/* What was overrun is the disk's fault, and is counted once. */
+	/* Overrun events are counted as the disk's, because it could not be written, and once. */
 	MUST(AGAIN_WAIT(!d9__health_lost_by(D9__LOSS_OVERRUN)));
 	MUST(d9__health_lost_by(D9__LOSS_DISK) == LOST(D9__LOSS_DISK) + LOST(D9__LOSS_OVERRUN));
 	disk_is_full = false;

@@ -295,7 +295,7 @@ static void test_ring_with_any_field_mutated_is_recovered_or_refused(void)
 	free(bytes);
 }
 
-/* How often somebody else holds the lock, yet. */
+/* How often flock() still finds the lock held. */
 static int held;
 
 int flock(int fd, int operation)
@@ -364,7 +364,7 @@ static int recover_where_they_say(void)
 	return -found.err;
 }
 
-/* Whose it is says the file's owner, and what it names has to be that user's. */
+/* A ring belongs to the owner of its file, as must the directory that it names. */
 static void test_rings_of_a_user_are_written_to_directories_of_that_user_only(void)
 {
 	uid_t uid = 50000 + (uid_t)getpid() % 10000;

@@ -69,7 +69,7 @@ static void test_full_queue_is_critical(void)
 	CU_ASSERT(has(story_effect_of(&s, "accept-queue")->message, "its queue was full"));
 	story_free(&s);
 
-	/* Also where nobody held the loop. */
+	/* Even if no callback held the loop. */
 	story_begin(&s);
 	story_routine(&s, 0, 0, 300);
 	story_accept_queue(&s, 255, 30001, 16, 16);

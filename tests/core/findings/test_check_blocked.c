@@ -143,7 +143,7 @@ static void test_switches_of_a_slice_stand_for_those_of_the_whole_time(void)
 	CU_ASSERT(has(story_finding_of(&s, "blocking")->message, "measured in 5.0 % of the time, scaled"));
 	story_free(&s);
 
-	/* Who says nothing of slices tells of all. */
+	/* Without that figure every switch counts as recorded: the share is 1. */
 	slice_story(&s, NULL);
 	CU_ASSERT_EQUAL(d9__analysis_switch_share(&s.analysis), 1);
 	CU_ASSERT(has(story_finding_of(&s, "blocking")->brief, "runs, 20 times"));

@@ -450,7 +450,7 @@ static void test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate(v
 	story_free(&s);
 }
 
-/* As gevent does: libev's prepare watchers run before each wait, and wake nobody. */
+/* As gevent does: libev's prepare watchers run before each wait, and wake no task. */
 static void test_timer_beside_a_watcher_of_each_round_keeps_an_idle_process_awake(void)
 {
 	struct story s;

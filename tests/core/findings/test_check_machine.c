@@ -118,7 +118,7 @@ static void test_backlog_is_judged_without_what_the_machine_took_from_all_its_ca
 
 	heap(&s, 15000, 50);
 	CU_ASSERT(has(story_finding_of(&s, "backlog")->evidence[3].text, "which all its calls share"));
-	/* What it is said to hold the loop for is what it took itself. */
+	/* The finding's time is the callback's own time. */
 	CU_ASSERT(has(story_finding_of(&s, "backlog")->brief, "hold the loop 14."));
 	CU_ASSERT(has(story_finding_of(&s, "backlog")->message, "preempted"));
 	story_free(&s);

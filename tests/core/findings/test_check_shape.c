@@ -261,7 +261,7 @@ static void test_calls_that_vary_do_not_grow(void)
 
 /* ---- in a rhythm ---- */
 
-/* Three callbacks, a call each 20 ms in turn; whoever is first after |due| calls takes 60 ms more. */
+/* Three callbacks, a call each 20 ms in turn; the first after |due| calls takes 60 ms more. */
 static void tidy_each(struct story *s, const unsigned *due, unsigned n_due, unsigned n)
 {
 	static const char *const places[] = { READ, WRITE, SEARCH };
@@ -457,9 +457,9 @@ static void test_long_call_while_the_program_starts_is_information(void)
 		{ MS(50), MS(170), 2, false, D9__INFO },
 		{ MS(50), MS(170), 1, true, D9__INFO },
 		{ MS(300), MS(170), 1, false, D9__INFO },
-		{ MS(300), MS(170), 1, true, D9__CRITICAL }, /* somebody is there */
+		{ MS(300), MS(170), 1, true, D9__CRITICAL }, /* a user waits */
 		{ MS(50), MS(170), 4, false, D9__CRITICAL },  /* goes on behind it */
-		{ MS(50), MS(600), 1, false, D9__CRITICAL },  /* somebody notices */
+		{ MS(50), MS(600), 1, false, D9__CRITICAL },  /* a user notices */
 		{ MS(1200), MS(170), 1, false, D9__CRITICAL }, /* later */
 	};
 

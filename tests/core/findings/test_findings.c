@@ -64,7 +64,7 @@ static void test_callback_that_waits_is_told_from_one_that_computes(void)
 	story_free(&s);
 }
 
-/* What is said of one call of 60 ms, off the CPU like that. */
+/* Return the finding about one call of 60 ms that was off the CPU like that. */
 static void off_cpu_story(struct story *s, uint64_t blocked_us, uint64_t run_queue_us)
 {
 	story_begin(s);

@@ -56,7 +56,7 @@ static void test_trigger_with_the_library_mapped_means_the_hook_and_is_judged_on
 	CU_ASSERT_FALSE(nobody);
 	CU_ASSERT_EQUAL(n_refreshed, 1);
 
-	/* What was unloaded may have given its range to another module. */
+	/* The range of an unloaded module may belong to another one by now. */
 	dlclose(fake_open("user_data", RTLD_NOW | RTLD_LOCAL));
 	d9__first_call_target(&trigger, caller, &nobody);
 	CU_ASSERT_EQUAL(n_refreshed, 2);

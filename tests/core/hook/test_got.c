@@ -520,7 +520,7 @@ static void *rescan_once(void *unused)
 	return unused;
 }
 
-/* A thread of the program's keeps the loader's lock until the child has ended, and a rescan waits for it. */
+/* A thread of the program keeps the loader's lock until the child has ended, and a rescan waits for it. */
 static void test_got_fork_does_not_wait_for_a_rescan_that_waits_for_the_loader(void)
 {
 	pthread_t holder, scanner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the loops of a test recorded, decoded, with a clock that the test moves. */
+/* Loop events: events that a test recorded, decoded, with a clock that the test moves. */
 
 #ifndef LOOP_EVENTS_H
 #define LOOP_EVENTS_H
@@ -74,13 +74,13 @@ extern void (*loop_clock_read)(void);
 /* A ring in memory, a fake clock at 1 s, the gate open.  Once per program. */
 void loop_events_start(void);
 
-/* The same with the machine's own clock, on ticks; false if it has none that can be used. */
+/* Start with the machine's own clock, on ticks; false if it has none that can be used. */
 bool loop_events_start_on_ticks(void);
 
 /* A loop, without the recorder that d9_loop_register() starts. */
 struct d9_loop *loop_events_add(enum d9_library library, const void *address);
 
-/* What was recorded since the last call.  Other threads must have ended.  Freed by the next call. */
+/* Events recorded since the last call.  Other threads must have ended.  Freed by the next call. */
 const struct loop_events *loop_events_collect(void);
 
 /* Sort them by time: a worker's events lie in several slots if its id was used again. */

@@ -206,7 +206,7 @@ static void hold_the_loop(int family)
 	d9_poll_end(&poll);
 	close_all(clients, CLIENTS);
 	close(fd);
-	/* Closed, and nobody has come to a wait since. */
+	/* Closed, and the loop has not waited since. */
 	loop_ns += 2 * INTERVAL;
 	d9__accept_queues_tick();
 	CU_ASSERT_EQUAL(count_queues(loop_events_collect()), 0);

@@ -12,7 +12,7 @@
 #include "ring/names.h"
 #include "support/d9_test.h"
 
-/* What the trace calls the tasks of |callsite|.  Until the next call. */
+/* The name that the trace has for tasks of |callsite|.  Valid until the next call. */
 static const char *text_of(const struct d9_callsite *callsite)
 {
 	static char text[256];

@@ -445,7 +445,7 @@ static void test_task_that_runs_once_is_announced_while_it_runs(void)
 }
 
 static const CU_TestInfo tests[] = {
-	/* Those of a small ring first: it does not shrink again. */
+	/* Tests with a small ring come first, because a ring does not shrink again. */
 	{ "task that runs once is announced while it runs",
 	  test_task_that_runs_once_is_announced_while_it_runs },
 	{ "task whose beginning the ring forgot is announced once",

@@ -205,7 +205,7 @@ static void look_at_name(struct told *told, const struct d9_event *event)
 		told->wrong++;
 }
 
-/* What |event| says of |key|, if it is metadata; else |number| stays. */
+/* Copy the value of |key| to |number|, if |event| is metadata that has it. */
 static void take_number(const struct d9_event *event, const char *key, char number[NUMBER_LEN])
 {
 	const struct d9_value *pairs = &event->values[0];

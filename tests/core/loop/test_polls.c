@@ -174,7 +174,7 @@ static void middle(void)
 	run_once(2, inner_of_inner);
 }
 
-/* Behind the wait nobody could tell what the machine took of the time before it. */
+/* Behind the wait it cannot be told any more how long before it the thread was off the CPU. */
 static void test_long_piece_before_a_loop_inside_is_examined_at_its_end(void)
 {
 	struct d9_loop_run run;

@@ -117,7 +117,7 @@ static void test_task_whose_spawn_was_lost_is_told_at_its_next_poll(void)
 	told_before_its_two_polls(id);
 }
 
-/* What they have in common is spelled once. */
+/* Fields that tasks of one callsite have in common are written once. */
 static void test_tasks_of_one_callsite_tell_each_its_own(void)
 {
 	struct d9_task task = { .key = 13, .fd = -1, .kind = D9_TASK_IO };

@@ -221,7 +221,7 @@ static void test_what_is_not_armed_does_not_wait(void)
 	wait_ms(1000 * MEAN_MS);
 	run_callback(5, NULL);
 	CU_ASSERT_EQUAL(take_dumps()->n, 1);
-	/* It was a one-shot, and nobody armed it again. */
+	/* It was a one-shot, and was not armed again. */
 	wait_ms(1000 * MEAN_MS);
 	run_callback(5, NULL);
 	CU_ASSERT_EQUAL(take_dumps()->n, 0);

@@ -55,7 +55,7 @@ static void test_never_used_ids_go_before_those_of_other_names(void)
 {
 	for (unsigned i = 12; i < D9__WORKERS_USUAL; i++)
 		CU_ASSERT_EQUAL(d9__workers_take(4, "c", false), (int)i);
-	/* All that foreign readers expect were used: the longest free one. */
+	/* All ids that other readers expect are used: take the one that is free for longest. */
 	CU_ASSERT_EQUAL(d9__workers_take(5, "d", false), 0);
 	CU_ASSERT_EQUAL(d9__workers_take(5, "e", false), 1);
 }

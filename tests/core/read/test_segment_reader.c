@@ -273,7 +273,7 @@ static void test_stream_is_kept_whole_or_not_at_all(void)
 		kept = keep(&t, max_bytes, &is_kept);
 		CU_ASSERT_TRUE(same(&plain, &kept));
 		CU_ASSERT_EQUAL(is_kept, part > 4);
-		/* What did not fit does not take room any more. */
+		/* A segment that did not fit takes no memory any more. */
 		CU_ASSERT(kept.capacity <= (part > 4 ? max_bytes : 1u << 20));
 	}
 	trace_free(&t);

@@ -23,7 +23,7 @@ struct fixture_taken {
 /* Take, walk and release all full chunks. */
 void fixture_drain(struct fixture_taken *taken, walk_fn fn, void *arg);
 
-/* The same, then what the open chunks of all slots hold. */
+/* Do so, then take and walk the open chunks of all slots. */
 void fixture_drain_all(struct fixture_taken *taken, walk_fn fn, void *arg);
 
 /* All events lost by |slot|, or by the process (-1). */

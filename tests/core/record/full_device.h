@@ -31,7 +31,7 @@ static inline const char *tmpfs_at(const char *name, const char *data)
 	return dir;
 }
 
-/* A file of somebody else takes all room that is left.  Its path, or NULL. */
+/* Fill the device by a file that is not the recorder's.  Its path, or NULL. */
 static inline const char *fill(const char *dir)
 {
 	static char path[PATH_MAX], block[4096];

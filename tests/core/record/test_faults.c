@@ -247,7 +247,7 @@ static void count_numbered(void *arg, const struct d9_event *event)
 	*(unsigned *)arg += !strcmp(d9_event_name(event), "Numbered");
 }
 
-/* What is still in memory when the program ends is there once there is room; of many such ends, the latest. */
+/* Events in memory when the program ends are recovered once there is room, of many programs the latest's. */
 static int disk_full_to_the_end(void)
 {
 	unsigned recovered = 0, numbers = 0;

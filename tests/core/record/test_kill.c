@@ -373,7 +373,7 @@ static void note_first(void *arg, const struct d9_event *event)
 		*first_ns = event->timestamp_ns;
 }
 
-/* What puts segments in order by their first events, as export does, has them by their numbers. */
+/* The order of segments by their first events, as export uses it, is that of their numbers. */
 static bool is_in_order(const char *dir)
 {
 	struct dirent **entries;

@@ -216,7 +216,7 @@ static void test_nothing_is_counted_twice_or_forgotten_as_chunks_fill(void)
 	count_many(true, false);
 }
 
-/* What threads have overwritten since is not there to be read, and the ring is theirs. */
+/* Events that threads have overwritten meanwhile cannot be counted. */
 static void test_a_ring_that_turned_over_is_counted_as_far_as_it_goes(void)
 {
 	begin_rate("polls > 1000/s", 4);

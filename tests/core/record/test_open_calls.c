@@ -49,7 +49,7 @@ static void *hang(void *arg)
 	return NULL;
 }
 
-/* Who came first calls last. */
+/* Start all threads, so that the one that was started first begins its call last. */
 static void start_all(void)
 {
 	sem_init(&ready, 0, 0);

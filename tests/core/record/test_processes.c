@@ -264,7 +264,7 @@ static int makes_processes(void)
 	return 0;
 }
 
-/* ---- copies that nobody was told of ---- */
+/* ---- copies by clone(2), of which no handler is told ---- */
 
 /* A thread's slot is the parent's, whose thread goes on in it when the copy's ends. */
 static void *clone_ends(void *arg)

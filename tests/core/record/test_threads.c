@@ -117,7 +117,7 @@ static int short_threads(void)
 			pthread_cancel(thread[n % AT_ONCE]);
 		MUST(!pthread_join(thread[n % AT_ONCE], NULL));
 	}
-	/* Those that vanished keep their slots for ten seconds; all others are used again. */
+	/* Slots of threads that vanished stay taken for ten seconds; all others are used again. */
 	MUST(d9__slot_high() <= AT_ONCE + SHORT_THREADS / 50 + 8);
 	MUST(atomic_load(&d9__ring.header->chunk_count) <= 128);
 	MUST(resident_kib() < before + (64u << 10) || AGAIN_SANITIZED);

@@ -179,7 +179,7 @@ static void polls_fire(enum d9_mode mode)
 static void test_polls_are_counted_whether_chunks_are_written_or_recycled(void)
 {
 	polls_fire(D9_MODE_CONTINUOUS);
-	/* Those are still in the ring, and count for a second. */
+	/* The polls of the first recorder are still in the ring, and count for a second. */
 	sleep_ms(1400);
 	polls_fire(D9_MODE_FLIGHT);
 }

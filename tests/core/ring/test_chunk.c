@@ -167,7 +167,7 @@ static void test_chunk_pinned_while_overrun_is_freed_by_the_unpin(void)
 	CU_ASSERT_EQUAL_FATAL(d9__chunk_pin_open(0, &pinned), 1);
 	emit_polls(d9__slot_self(), EVENTS); /* around the ring many times */
 	totals = walk_batch(pinned.bytes, pinned.len, NULL, NULL);
-	CU_ASSERT_PTR_NULL(totals.error); /* nobody wrote over it */
+	CU_ASSERT_PTR_NULL(totals.error); /* it was not overwritten */
 	CU_ASSERT_EQUAL(totals.events, 100);
 	d9__chunk_unpin(&pinned, true);
 	taken.events = 100;

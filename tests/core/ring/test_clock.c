@@ -154,7 +154,7 @@ static void test_clock_whose_ticks_jump_ahead_keeps_its_order(void)
 	CU_ASSERT(distance(d9__slot_now(slot), mono) <= 20);
 	pass_ticking(SECOND);
 	d9__slot_now(slot);
-	ticks += 60 * MS; /* 30 ms, which nobody notices before the next anchor */
+	ticks += 60 * MS; /* 30 ms, which do not show before the next anchor */
 	before = d9__slot_now(slot);
 	CU_ASSERT(before >= mono && before <= mono + 31 * MS);
 	pass(MS);

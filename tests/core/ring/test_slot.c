@@ -106,7 +106,7 @@ static void test_slot_of_a_worker_that_ends_is_emptied_for_a_thread_that_stays_i
 	CU_ASSERT_EQUAL(batch.events, 1);
 	CU_ASSERT_EQUAL(batch.exit.worker, 1);
 	CU_ASSERT(left.tid != 0 && batch.tid == left.tid);
-	/* Nothing is left of it: whoever follows later need not care. */
+	/* Nothing is left to hand over: to follow it again succeeds at once. */
 	CU_ASSERT_TRUE(d9__slot_follow(&left, 1, true));
 	CU_ASSERT_NOT_EQUAL(d9__slot_index(d9__slot_self()), left.slot - 1);
 }
@@ -130,7 +130,7 @@ static void test_slot_of_a_worker_that_ends_is_taken_instead_of_one_that_knows_n
 	CU_ASSERT_EQUAL(taken.events, 7);
 }
 
-/* It has not given its slot back, or somebody else is about to hand over what it left. */
+/* The thread has not given its slot back, or another thread is about to hand over what it left. */
 static void test_slot_that_others_are_busy_with_is_not_followed(void)
 {
 	struct d9__left left;
@@ -145,7 +145,7 @@ static void test_slot_that_others_are_busy_with_is_not_followed(void)
 	CU_ASSERT_FALSE(d9__slot_follow(&left, 1, true));
 	slot->owner = (uint64_t)D9__SLOT_CLAIMED << 32 | (left.tid + 1);
 	CU_ASSERT_FALSE(d9__slot_follow(&left, 1, true));
-	/* Who has it was the one that handed it over. */
+	/* The thread that has the slot now has handed it over. */
 	slot->owner = (uint64_t)D9__SLOT_TAKEN << 32 | (left.tid + 1);
 	CU_ASSERT_TRUE(d9__slot_follow(&left, 1, true));
 	slot->owner = idle;

@@ -182,7 +182,7 @@ static bool ended_at_zero(const struct difference *difference)
 	       difference->theirs.pcs[difference->ours.n] == 0;
 }
 
-/* What is known about the difference, or NULL. */
+/* Return the reason for the difference if it is known, or NULL. */
 static const char *explain(const struct difference *difference)
 {
 	const struct stack *ours = &difference->ours;

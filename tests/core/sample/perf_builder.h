@@ -46,7 +46,7 @@ static inline void perf_end(struct perf_builder *b)
 	memcpy(b->bytes + b->record + offsetof(struct perf_event_header, size), &size, sizeof(size));
 }
 
-/* What a sample says. */
+/* The fields of a sample. */
 struct perf_words {
 	uint32_t pid, tid, cpu;
 	uint64_t ns;

@@ -321,7 +321,7 @@ static void test_code_that_went_is_no_code_after_the_next_look(void)
 	CU_ASSERT_TRUE(is_code(0x60000));
 }
 
-/* Its memory may be data of the program's by then. */
+/* By then the program may use that memory for data. */
 static void test_code_of_a_module_goes_with_it_though_it_was_mapped_at_the_latest_look(void)
 {
 	map_module_and_other_code();

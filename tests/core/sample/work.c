@@ -120,7 +120,7 @@ static NOINLINE unsigned in_libc(unsigned seed)
 	return seed;
 }
 
-/* A handler of the program's, on whichever stack. */
+/* A handler of the program, on whichever stack. */
 static void on_signal(int signal_number)
 {
 	sink += sorted((unsigned)signal_number) + deep(4, 1);

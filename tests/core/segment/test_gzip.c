@@ -54,7 +54,7 @@ static size_t round_trip(const uint8_t *data, size_t len, size_t piece)
 		n += d9__gzip_write(gz, data + at, now, packed + n);
 		CU_ASSERT_FATAL(n < cap);
 	}
-	/* What was written so far can be read before the member ends. */
+	/* The bytes written so far can be read before the member ends. */
 	CU_ASSERT_EQUAL(inflate_all(packed, n, back, len + 1, &end), (long)len);
 	d9__gzip_end(gz, packed + n);
 	n += D9__GZIP_END_LEN;

@@ -216,7 +216,7 @@ static void test_numbers_of_segments_that_were_sent_are_not_used_again(void)
 	make_file("ours-1", "trace.11.bin", 10);
 	CU_ASSERT_EQUAL(d9__namespace_scan(&ns, &ret), 0);
 	CU_ASSERT_EQUAL(ret.next_index, 12);
-	/* What is no such line says nothing. */
+	/* Lines of another form are passed over. */
 	write_shipped("stored x 1\nsent 5 1\nstored 18446744073709551615 1\nstored 99999999999999999999999999999 1\nstored 4\n");
 	CU_ASSERT_EQUAL(d9__shipped_next(ns.dir_fd), 0);
 	d9__namespace_close(&ns);
@@ -381,7 +381,7 @@ static void test_directories_are_taken_from_root_only(void)
 	struct d9__namespace ns = { .boot_id = "abcd-1", .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
 	char giver[D9__DIRECTORY_HELPER_TEXT + 1];
 
-	if (geteuid()) /* who could not become somebody else */
+	if (geteuid()) /* only root can become another user */
 		return;
 	make_giver(giver);
 	CU_ASSERT_EQUAL(ask_one_of(65534, giver), -EPERM);

@@ -125,7 +125,7 @@ static void test_dumps_have_a_budget_beside_the_traces(void)
 		d9__retention_add(&ret, 0, i, MIB, i);
 	CU_ASSERT_EQUAL(d9__retention_add_dump(&ret, 0, "B", (uint64_t[]){ 1, 2 }, 2), 0);
 	CU_ASSERT_EQUAL(d9__retention_add_dump(&ret, 0, "A", (uint64_t[]){ 0, 1, 9 }, 3), 0);
-	/* What the trace gives up is the dumps' as long as one lists it. */
+	/* A segment that the trace evicts is kept for dumps as long as one lists it. */
 	CU_ASSERT_FATAL(d9__retention_victim(&ret, &victim));
 	CU_ASSERT_EQUAL(victim.index, 0);
 	CU_ASSERT_EQUAL(victim.dumps, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of the history goes when the device is full: the clock is the test's. */
+/* Room: which segments go when the device is full.  The clock is the test's. */
 #include "config.h"
 
 #include "segment/room.h"

@@ -45,7 +45,7 @@ static void add_polls(struct d9__segment *seg, uint64_t number)
 	d9__builder_release(&b);
 }
 
-/* What a process left that opened a segment, wrote |batches| of older events and was killed. */
+/* Return the tail of a segment whose process wrote |batches| of older events and was killed. */
 static struct d9__segment_tail tail_of(enum d9_compress kind, unsigned batches)
 {
 	struct d9__walker *walker = calloc(1, sizeof(*walker));

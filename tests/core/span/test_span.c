@@ -31,7 +31,7 @@ static void begin_poll(struct d9_poll *poll, uint64_t key)
 	d9_poll_begin(poll);
 }
 
-/* What was recorded of spans, as letters. */
+/* Events of spans that were recorded, as letters. */
 static const char *story(const struct loop_events *events)
 {
 	static char letters[256];
@@ -586,7 +586,7 @@ static void test_scope_ends_however_its_block_is_left(void)
 /* ---- threads and signals ---- */
 
 #define THREADS 4
-#define ROUNDS  100 /* fits in the ring, whoever runs when */
+#define ROUNDS  100 /* fits in the ring, in whatever order threads run */
 
 static void *share(void *arg)
 {

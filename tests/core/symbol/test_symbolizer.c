@@ -212,7 +212,7 @@ static void test_addresses_of_a_segment_are_met_once(void)
 	CU_ASSERT_TRUE(set.items[1].has_row);
 	CU_ASSERT_EQUAL(set.items[2].role, D9__EXECUTING);
 	CU_ASSERT_FALSE(set.items[2].has_row);
-	/* What the kernel interrupted is no call. */
+	/* An instruction that the kernel interrupted is no call. */
 	CU_ASSERT_EQUAL(set.items[3].role, D9__EXECUTING);
 	CU_ASSERT_EQUAL(set.items[4].role, D9__RETURN);
 	CU_ASSERT_FALSE(set.items[5].met);
@@ -221,7 +221,7 @@ static void test_addresses_of_a_segment_are_met_once(void)
 	d9__symbolizer_close(symbolizer);
 }
 
-/* Their binary may be gone when somebody reads the trace. */
+/* Their binary may be gone when the trace is read. */
 static void test_places_that_spans_and_helpers_name_are_met_and_rows_name_them(void)
 {
 	struct d9__symbolizer *symbolizer;
@@ -253,7 +253,7 @@ static void test_places_that_spans_and_helpers_name_are_met_and_rows_name_them(v
 	d9__symbolizer_close(symbolizer);
 }
 
-/* What is written is read back as it was. */
+/* Answers that were written are read back as they were. */
 static void test_rows_that_were_written_are_answers(void)
 {
 	const struct d9__symbol symbols[] = { { .function = "inner", .path = "src/a.h", .line = 3 },

@@ -10,7 +10,7 @@
 #include "text/page.h"
 #include "text/units.h"
 
-/* What was written so far. */
+/* The text written so far. */
 struct sink {
 	FILE *out;
 	char *text;

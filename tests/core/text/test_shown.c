@@ -17,7 +17,7 @@ static size_t encode(uint32_t code, char *out)
 	return n;
 }
 
-/* What no terminal may get: obeyed, reordering, or not to be seen. */
+/* Characters that no terminal may get: it obeys them, reorders the line, or does not show them. */
 static bool is_harmful(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||

@@ -18,7 +18,7 @@ extern const struct shape stack_shapes[], process_shapes[], signal_shapes[], rig
 
 /* The program itself, for those that execute it again. */
 extern const char *own_path;
-/* What stands behind the name of the shape, or NULL. */
+/* The argument behind the name of the shape, or NULL. */
 extern const char *argument;
 
 /* A loop of libevent that calls |fn| so many times, 1 ms after each other, and computes a little.
@@ -31,7 +31,7 @@ void burn(int ms);
 /* Print |what| and whether it holds.  Nothing that differs from run to run may be printed. */
 void tell(const char *what, bool holds);
 
-/* The same of a call that sets errno: its result as 0 or the name of the error. */
+/* Print |what| and the result of a call that sets errno: 0 or the name of the error. */
 void tell_result(const char *what, long result);
 
 /* Wait for the child |pid| and print how it ended. */

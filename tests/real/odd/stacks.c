@@ -24,7 +24,7 @@ static void *burn_a_while(void *unused)
 	return unused;
 }
 
-/* On a stack of its own of |size| bytes, behind a page that nobody may touch. */
+/* On a stack of its own of |size| bytes, behind a page without access. */
 static void *guarded(size_t size)
 {
 	char *place = mmap(NULL, size + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -258,7 +258,7 @@ static void faults_that_are_caught(void)
 
 /* ---- code that comes and goes ---- */
 
-/* Counts down from its argument, in a page that nobody has unwind tables for. */
+/* Counts down from its argument, in a page that no unwind table describes. */
 static const unsigned char code[] = {
 #ifdef __x86_64__
 	0x55, 0x48, 0x89, 0xe5,	      /* push %rbp; mov %rsp,%rbp */
