@@ -489,6 +489,27 @@ static void put_blocking(struct d9__text_out *out, const struct d9__recorder_see
 	d9__text_wrapped(out, state, len, LABEL_WIDTH);
 }
 
+/* Write whether results of I/O are counted, or why not (source.io), and how many so far. */
+static void put_io(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	size_t len, n_calls, n_events;
+	const char *state = d9__recorder_fact(recorder, "source.io", &len);
+	const char *calls = d9__recorder_fact(recorder, "io.calls", &n_calls);
+	const char *events = d9__recorder_fact(recorder, "io.events", &n_events);
+	char text[256];
+
+	if (!state)
+		return;
+	put_label(out, "I/O");
+	if (calls && events && len == 2)
+		len = (size_t)snprintf(text, sizeof(text),
+				       "on; %.*s calls counted, told in %.*s events",
+				       (int)n_calls, calls, (int)n_events, events);
+	else
+		len = (size_t)snprintf(text, sizeof(text), "%.*s", (int)len, state);
+	d9__text_wrapped(out, text, len < sizeof(text) ? len : sizeof(text) - 1, LABEL_WIDTH);
+}
+
 /*
  * Write the hooks that took hold of each loop library, from loop.LIBRARY.version and .capabilities.
  */
@@ -551,6 +572,7 @@ static void put_details(struct d9__text_out *out, const struct d9__recorder_seen
 	put_workers(out, recorder);
 	put_samples(out, recorder);
 	put_blocking(out, recorder);
+	put_io(out, recorder);
 	put_hooks(out, recorder);
 	put_log(out, recorder);
 }

@@ -87,16 +87,29 @@ static void fill_clock(struct d9__ring_health *health, const struct d9__clock_st
 	snprintf(health->clock_reason, sizeof(health->clock_reason), "%s", clock->reason);
 }
 
+static _Atomic(void (*)(char *buf, size_t size)) live_figures;
+
+void d9__health_provide(void (*fn)(char *buf, size_t size))
+{
+	atomic_store_explicit(&live_figures, fn, memory_order_release);
+}
+
 /* Where they changed; from a forked child's first tick on in any case, its page being empty. */
 static void fill_facts(struct d9__ring_health *health)
 {
 	static uint32_t seen;
+	static size_t len;
 	uint32_t generation = d9__metadata_generation();
+	void (*figures)(char *buf, size_t size) =
+		atomic_load_explicit(&live_figures, memory_order_acquire);
 
-	if (generation == seen && health->facts[0])
-		return;
-	seen = generation;
-	d9__metadata_facts(health->facts, sizeof(health->facts));
+	if (generation != seen || !health->facts[0]) {
+		seen = generation;
+		d9__metadata_facts(health->facts, sizeof(health->facts));
+		len = strlen(health->facts);
+	}
+	if (figures)
+		figures(health->facts + len, sizeof(health->facts) - len);
 }
 
 /* ---- the log: what changed since |before| was written ---- */

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ring/ring_file.h"
@@ -21,6 +22,12 @@ uint64_t d9__health_lost_by(unsigned cause);
  */
 struct d9__ring_health *d9__health_begin(const struct d9__writer *writer, int state, uint64_t now_ns);
 void d9__health_end(struct d9__ring_health *health);
+
+/*
+ * Have |fn| add lines KEY=VALUE to those of the metadata that `dial9 status` reads: figures that
+ * change too often to be metadata.  Flush thread, at each tick.  At most one, for ever.
+ */
+void d9__health_provide(void (*fn)(char *buf, size_t size));
 
 /* Make |out| a batch with one RecorderHealthEvent.  Flush thread. */
 void d9__health_event(struct d9__builder *out, const struct d9__writer *writer, int state,

@@ -84,6 +84,3 @@ void d9__task_io_start(void);
 
 /* In a forked child: the calls of its parent are in another trace. */
 void d9__task_io_forget(struct d9__task_io *io);
-
-/* Calls and events that were written since the process began. */
-void d9__task_io_sums(uint64_t *calls, uint64_t *events);
