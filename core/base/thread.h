@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
+
+#include "base/time.h"
 
 #define D9__THREAD_NAMES "dial9-" /* all our threads' names begin so */
 
@@ -23,6 +26,20 @@ int d9__thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), s
  * pthread_join() returns.
  */
 void d9__thread_join(pthread_t thread, int tid);
+
+/* The clock of the CPU time of thread |tid| of this process, as the kernel numbers it. */
+static inline clockid_t d9__thread_cpu_clock(uint32_t tid)
+{
+	return (clockid_t)(~tid << 3 | 6u);
+}
+
+/* The CPU time that |tid| has used so far; 0: the thread is gone. */
+static inline uint64_t d9__thread_used_ns(uint32_t tid)
+{
+	struct timespec used;
+
+	return clock_gettime(d9__thread_cpu_clock(tid), &used) ? 0 : d9__timespec_ns(&used);
+}
 
 /*
  * pthread_self() of the flush thread, by which that is known without a system call; 0: there is

@@ -37,6 +37,7 @@
 #include "drain/flight.h"
 #include "drain/health.h"
 #include "drain/side_event.h"
+#include "record/burns.h"
 #include "record/dump_request.h"
 #include "record/flush.h"
 #include "record/flush_self.h"
@@ -249,6 +250,8 @@ static void look_at_open_calls(uint64_t now_ns)
 	d9__pace_open_call(&self->pace, self->open.youngest_ns);
 	if (self->open.n && (slot = d9__slot_self()))
 		d9__open_calls_tell(&self->open, slot, now_ns);
+	if (d9__gate_open(D9__GATE_LOOP))
+		d9__burns_look(&self->open, now_ns);
 }
 
 /* Write events from side rings and losses from counters into chunks, because a dump takes only those. */

@@ -18,6 +18,7 @@
 #include "ring/names.h"
 #include "segment/metadata.h"
 
+#define STUCK_MAX (6 * D9__VARINT_MAX + 15) /* bytes of a StuckPollEvent's fields */
 #define ALMOST	  (D9__SECOND_NS / 10) /* a tick that comes a bit early is the one of this second */
 
 static _Atomic(d9__open_calls_describe_fn) describer;
@@ -62,6 +63,26 @@ static bool is_taken(const struct d9__slot *slot, uint32_t *tid)
 
 	*tid = (uint32_t)owner;
 	return owner >> 32 == D9__SLOT_TAKEN;
+}
+
+bool d9__open_calls_of(uint32_t slot, enum d9__worker_state state, struct d9__open_call *call)
+{
+	*call = (struct d9__open_call){ .slot = slot };
+	return is_taken(&d9__ring.slots[slot], &call->tid) &&
+	       read_slot(&d9__ring.slots[slot], state, call, &call->since_ns);
+}
+
+bool d9__open_calls_in_library(const struct d9__open_call *call)
+{
+	d9__open_calls_describe_fn describe = atomic_load(&describer);
+	struct d9__open_call outside = *call;
+
+	if (!describe)
+		return false;
+	outside.outside = true;
+	outside.task = 0;
+	describe(&outside, 1);
+	return outside.since_ns && !outside.function;
 }
 
 /* Add |call|; where there is no room, for the youngest of all. */
@@ -206,22 +227,38 @@ static uint32_t name_of(struct d9__open_calls *calls, const struct d9__stuck *st
 	return d9__name_intern(text, strlen(text));
 }
 
-static void write_stuck(struct d9__open_calls *calls, const struct d9__open_call *call, struct d9__slot *own,
-			uint64_t now_ns)
+/* Begin an event up to its optional fields.  NULL: lost. */
+static uint8_t *begin_stuck(struct d9__open_calls *calls, const struct d9__open_call *call,
+			    struct d9__slot *own, uint64_t now_ns, const char *kind)
 {
 	const uint32_t names[] = { name_of(calls, &call->stuck),
-				   d9__name_intern(call->stuck.wchan, strlen(call->stuck.wchan)) };
-	uint32_t ids[2];
-	uint8_t *p = d9__emit_begin_named(own, D9__EVENT_STUCK_POLL, now_ns, 4 * D9__VARINT_MAX + 9, names, ids, 2);
+				   d9__name_intern(call->stuck.wchan, strlen(call->stuck.wchan)),
+				   d9__name_intern(kind, strlen(kind)) };
+	uint32_t ids[3];
+	uint8_t *p;
 
+	p = d9__emit_begin_named(own, D9__EVENT_STUCK_POLL, now_ns, STUCK_MAX, names, ids, 3);
 	if (!p)
-		return;
+		return NULL;
 	p = d9__varint_put(p, call->worker);
 	p = d9__varint_put(p, call->task);
 	p = d9__wire_put_u32(p, ids[0]);
 	*p++ = call->stuck.running;
 	p = d9__varint_put(p, now_ns - call->since_ns);
-	d9__emit_end(own, d9__wire_put_u32(p, ids[1]));
+	p = d9__wire_put_u32(p, ids[1]);
+	return d9__wire_put_u32(p, ids[2]);
+}
+
+static void write_stuck(struct d9__open_calls *calls, const struct d9__open_call *call,
+			struct d9__slot *own, uint64_t now_ns)
+{
+	uint8_t *p = begin_stuck(calls, call, own, now_ns, "");
+
+	if (!p)
+		return;
+	*p++ = false; /* cpu_ns, wall_ns */
+	*p++ = false;
+	d9__emit_end(own, p);
 }
 
 static void write_sign(struct d9__slot *own, const struct d9__open_call *call, uint64_t now_ns)
@@ -254,6 +291,22 @@ static bool look_at_thread(struct d9__open_calls *calls, struct d9__open_call *c
 		snprintf(text, sizeof(text), "off: /proc/self/task: %s", d9_strerror(err));
 	say_source(err ? text : "on");
 	return !err;
+}
+
+void d9__open_calls_tell_library(struct d9__open_calls *calls, struct d9__open_call *call,
+				 struct d9__slot *own, uint64_t now_ns, struct d9__burnt burnt)
+{
+	uint8_t *p;
+
+	call->task = 0;
+	look_at_thread(calls, call);
+	p = begin_stuck(calls, call, own, now_ns, "library");
+	if (!p)
+		return;
+	*p++ = true;
+	p = d9__varint_put(p, burnt.cpu_ns);
+	*p++ = true;
+	d9__emit_end(own, d9__varint_put(p, burnt.wall_ns));
 }
 
 static bool is_doubled(const struct d9__open_call *call, uint64_t for_ns)

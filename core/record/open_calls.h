@@ -79,6 +79,23 @@ void d9__open_calls_look(struct d9__open_calls *calls, uint64_t now_ns);
 /* Look where the threads are, where that is due, and write what is to be written into |own|. */
 void d9__open_calls_tell(struct d9__open_calls *calls, struct d9__slot *own, uint64_t now_ns);
 
+/*
+ * Whether a thread has slot |slot|, and its worker is in |state|: then |*call| tells which, and
+ * since when it has left no stamp.
+ */
+bool d9__open_calls_of(uint32_t slot, enum d9__worker_state state, struct d9__open_call *call);
+
+/* Whether the thread of |call|, whose worker runs, goes round in the code of a loop library. */
+bool d9__open_calls_in_library(const struct d9__open_call *call);
+
+struct d9__burnt {
+	uint64_t cpu_ns, wall_ns; /* the first of the second */
+};
+
+/* Tell that the thread of |call| burnt so much inside its loop's library. */
+void d9__open_calls_tell_library(struct d9__open_calls *calls, struct d9__open_call *call,
+				 struct d9__slot *own, uint64_t now_ns, struct d9__burnt burnt);
+
 /* Put the longest into the health page, which the caller has under its lock. */
 void d9__open_calls_publish(const struct d9__open_calls *calls, struct d9__ring_health *health);
 

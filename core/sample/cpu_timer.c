@@ -13,17 +13,12 @@
 
 #include "sample/cpu_timer.h"
 
+#include "base/thread.h"
 #include "base/time.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
-
-/* As the kernel numbers the clock of what a thread runs for: it counts by the scheduler, in nanoseconds. */
-static clockid_t clock_of(uint32_t tid)
-{
-	return (clockid_t)(~tid << 3 | 6u);
-}
 
 /*
  * By system calls: the C library's timers of threads would start a thread of its own, and it knows no clock of a thread
@@ -39,7 +34,7 @@ int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
 
 	event.sigev_value.sival_int = value;
 	event.sigev_notify_thread_id = (int)tid;
-	if (syscall(SYS_timer_create, clock_of(tid), &event, &timer))
+	if (syscall(SYS_timer_create, d9__thread_cpu_clock(tid), &event, &timer))
 		return -errno;
 	if (syscall(SYS_timer_settime, timer, 0, &every, NULL)) {
 		int err = -errno;
@@ -105,7 +100,5 @@ bool d9__cpu_timer_is_blocked(uint32_t tid, int signal)
 
 uint64_t d9__cpu_timer_used_ns(uint32_t tid)
 {
-	struct timespec used;
-
-	return clock_gettime(clock_of(tid), &used) ? 0 : d9__timespec_ns(&used);
+	return d9__thread_used_ns(tid);
 }

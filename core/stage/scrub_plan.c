@@ -55,6 +55,7 @@ static const struct rule {
 	{ D9_EVENT_BLOCKING_CALL, "function", D9__SCRUB_WORD },
 	{ D9_EVENT_STUCK_POLL, "syscall", D9__SCRUB_WORD },
 	{ D9_EVENT_STUCK_POLL, "wchan", D9__SCRUB_WORD },
+	{ D9_EVENT_STUCK_POLL, "kind", D9__SCRUB_WORD },
 	{ D9_EVENT_HELPER_RUN, "function", D9__SCRUB_PLACE },
 	{ D9_EVENT_LAST_SIGN, "span", D9__SCRUB_SPAN },
 	{ D9_EVENT_SOURCE_TIME, "phase", D9__SCRUB_WORD },

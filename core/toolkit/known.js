@@ -45,7 +45,7 @@ export const KNOWN_EVENTS = {
 	ModuleEvent: 'base! start size path:t build_id:t unloaded:b',
 	OffCpuEvent: 'worker_id task_id blocked_ns run_queue_ns voluntary_switches involuntary_switches minor_faults major_faults user_cpu_ns system_cpu_ns',
 	BlockingCallEvent: 'worker_id task_id function:t fd duration_ns holder_tid holder_task holder_stack:s',
-	StuckPollEvent: 'worker_id task_id syscall:t running:b for_ns wchan:t',
+	StuckPollEvent: 'worker_id task_id syscall:t running:b for_ns wchan:t kind:t cpu_ns wall_ns',
 	LoopTasksEvent: 'loop:t tasks',
 	HelperRunEvent: 'function:t item task_id wait_ns run_ns',
 	StaleTimerEvent: 'worker_id task_id timeout_ns due_ns',

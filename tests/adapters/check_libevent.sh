@@ -87,6 +87,26 @@ if [ "$SANITIZER" = no ]; then
 	}
 fi
 
+# burns_told CASE: how often a loop was told that used CPU time in its wait, and whether it had a CPU.
+burns_told()
+{
+	had=$(timeout 60 "$top_builddir/core/dial9" record --quiet -o "$work/burns-$1" -- "$here/libevent_burns" "$1")
+	"$top_builddir/core/dial9" events "$work/burns-$1" | grep '"event":"StuckPollEvent"' | grep -c '"kind":"library"'
+	return $((1 - had))
+}
+
+if [ "$SANITIZER" = no ]; then
+	if told=$(burns_told signal) && [ "$told" -eq 0 ]; then
+		echo "FAILED: a handler of signals that computes in the loop's wait is not told"
+		failed=$((failed + 1))
+	fi
+	told=$(burns_told idle) || :
+	[ "$told" -eq 0 ] || {
+		echo "FAILED: a loop that sleeps was told $told times to use CPU time in its wait"
+		failed=$((failed + 1))
+	}
+fi
+
 cases=$here/libevent_cases
 for name in tasks nested longjmp thread_exit closures late periodic lock_debug precise compat \
 	two_threads; do

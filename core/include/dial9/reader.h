@@ -269,7 +269,10 @@ enum {
 	D9_STUCK_POLL_SYSCALL,
 	D9_STUCK_POLL_RUNNING,
 	D9_STUCK_POLL_FOR_NS,
-	D9_STUCK_POLL_WCHAN /* absent or empty: not readable */
+	D9_STUCK_POLL_WCHAN, /* absent or empty: not readable */
+	D9_STUCK_POLL_KIND,  /* "library": CPU time outside callbacks; else an open call */
+	D9_STUCK_POLL_CPU_NS, /* with that kind: so much of WALL_NS */
+	D9_STUCK_POLL_WALL_NS
 };
 enum {
 	D9_DUMP_TRIGGER_TRIGGER, /* its name; metadata has its text at trigger.NAME */

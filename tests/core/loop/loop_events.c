@@ -104,6 +104,7 @@ static const struct {
 	{ "TcpAcceptQueueEvent", LOOP_ACCEPT_QUEUE }, { "LoopOutsideEvent", LOOP_OUTSIDE },
 	{ "SourceTimeEvent", LOOP_SOURCE_TIME },
 	{ "TaskIoEvent", LOOP_TASK_IO },
+	{ "TcpAcceptQueueEvent", LOOP_ACCEPT_QUEUE }, { "StuckPollEvent", LOOP_STUCK },
 };
 
 static enum loop_event_kind kind_of(const char *name)
@@ -153,6 +154,8 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 		{ "accepts", &event->io[4] },	     { "again", &event->io[5] },
 		{ "eof", &event->io[6] },	     { "errors", &event->io[7] },
 		{ "last_errno", &event->last_errno },
+		{ "cpu_ns", &event->cpu_ns },        { "wall_ns", &event->wait_ns },
+		{ "for_ns", &event->active_ns },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

@@ -31,6 +31,7 @@ enum loop_event_kind {
 	LOOP_OUTSIDE = 'O',
 	LOOP_SOURCE_TIME = 'T',
 	LOOP_TASK_IO = 'i',
+	LOOP_STUCK = 'k',
 	LOOP_OTHER = '?',
 };
 
@@ -43,7 +44,7 @@ struct loop_event {
 	uint64_t waker, issuer, reason; /* of a wake; |task| is the woken one */
 	uint64_t cpu_ns, wait_ns, tid;
 	uint64_t span, parent; /* |parent| 0: none */
-	uint64_t start_ns, active_ns, unbalanced; /* of a span's close */
+	uint64_t start_ns, active_ns, unbalanced; /* of a span's close; how long a loop is quiet */
 	uint64_t fd;           /* of a spawn; UINT64_MAX: absent */
 	uint64_t timeout_ns, due_ns; /* of a stale timer */
 	uint64_t frames; /* of a task's dump */
