@@ -25,6 +25,7 @@ struct d9__flush {
 	uint32_t gate_bits;               /* when on */
 	bool start_disabled;
 	bool flight; /* the mode */
+	uint64_t lost_before[D9_LOSS_COUNT]; /* events, by recorders before this one */
 	bool early; /* before the program has a loop: what it has nothing to say of is not written */
 	bool awaited; /* who starts it waits for the trace directory, and does without a recorder if there is none */
 

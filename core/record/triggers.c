@@ -31,24 +31,19 @@
 #include "base/time.h"
 #include "base/trigger_file.h"
 #include "base/trigger_text.h"
-#include "drain/dump_manifest.h"
 #include "drain/health.h"
 #include "drain/rates.h"
 #include "record/flush.h"
 #include "record/levels.h"
+#include "record/trigger_dump.h"
 #include "ring/clock.h"
-#include "ring/emit_inl.h"
-#include "ring/event_types.h"
 #include "ring/names.h"
 #include "ring/note.h"
 #include "ring/ring_file.h"
 #include "segment/metadata.h"
 
 #define FIRES	  64u /* a power of two */
-#define HOUR_NS	  UINT64_C(3600000000000)
-#define WHILE_NS  UINT64_C(10000000) /* between two looks while a dump grows */
 #define LEVEL_NS  UINT64_C(100000000) /* while a level holds */
-#define RETRY_NS  D9__SECOND_NS
 #define SITE	  " @ "
 
 _Atomic(uint64_t) d9__triggers_poll_ns = UINT64_MAX, d9__long_poll_ns = D9__LONG_POLL_NS;
@@ -623,137 +618,23 @@ int d9__triggers_request(uint32_t what, const char *text, uint32_t *number, uint
 	return err;
 }
 
-/* ---- dumps: flush thread ---- */
+/* ---- looking: flush thread ---- */
 
-static struct {
-	bool is_open;	   /* its window is */
-	bool is_unsettled; /* that is over, and its manifest not final */
-	uint64_t close_ns; /* when its window closes */
-	uint64_t alone_ns; /* until then others join it */
-	struct d9__dump dump;
-	struct d9__dump_job *job; /* in flight mode, unless it cannot be written now */
-	uint64_t retry_ns;	  /* then it, or what is unsettled, is tried again */
-	uint64_t lost, loss_ns;	  /* how many events were lost so far; when that was seen to grow last */
-	struct d9__manifest manifest;
-	uint64_t recent_ns[D9__TRIGGER_MOST]; /* when the latest dumps began; 0: there was none */
-	uint32_t n_dumps;
-	uint64_t suppressed; /* by `at most`, since the latest dump */
-} run;
+static uint64_t lost; /* events, when that was looked at last */
 
-/* How many dumps began in the hour before |ns|. */
-static uint32_t in_the_last_hour(uint64_t ns)
+static void hand_over(const struct fire *fire, const struct d9__dump_maker *maker)
 {
-	uint32_t n = 0;
+	struct armed *it = &armed[fire->trigger];
+	const struct d9__trigger_firing firing = {
+		.trigger = &it->trigger,
+		.ns = fire->ns,
+		.value = fire->value,
+		.task = fire->task,
+		.callback = callback_of ? callback_of(fire->loc) : 0,
+	};
 
-	for (uint32_t i = 0; i < D9__TRIGGER_MOST; i++)
-		n += run.recent_ns[i] && ns - run.recent_ns[i] < HOUR_NS;
-	return n;
-}
-
-static void write_event(const struct fire *fire, const struct d9__trigger *trigger)
-{
-	struct d9__slot *own = d9__slot_self();
-	const uint32_t names[] = { d9__name_intern(trigger->name, strlen(trigger->name)),
-				   d9__name_intern(run.dump.id, strlen(run.dump.id)) };
-	uint32_t ids[2];
-	uint8_t *p = own ? d9__emit_begin_named(own, D9__EVENT_DUMP_TRIGGER, fire->ns, 4 * D9__VARINT_MAX + 8, names, ids, 2) :
-			   NULL;
-
-	if (!p)
-		return;
-	p = d9__wire_put_u32(p, ids[0]);
-	p = d9__varint_put(p, fire->value);
-	p = d9__varint_put(p, trigger->threshold);
-	p = d9__wire_put_u32(p, ids[1]);
-	p = d9__varint_put(p, fire->task);
-	d9__emit_end(own, d9__varint_put(p, callback_of ? callback_of(fire->loc) : 0));
-}
-
-static void write_manifest(const struct d9__dump_maker *maker, bool closed)
-{
-	int err = d9__dump_manifest_write(&run.manifest, &run.dump, maker->own, closed);
-
-	if (err)
-		d9__note(D9_LOG_WARNING, "dump %s: its manifest cannot be written: %s", run.dump.id, d9_strerror(err));
-}
-
-/* In flight mode; elsewhere the segments are there when the window closes. */
-static void begin_writing(const struct d9__dump_maker *maker, uint64_t now_ns)
-{
-	run.retry_ns = now_ns + RETRY_NS;
-	maker->prepare();
-	if (maker->flight)
-		run.job = d9__dump_begin(&run.dump, maker);
-	if (run.dump.err)
-		d9__note(D9_LOG_WARNING, "dump %s cannot be written: %s", run.dump.id, d9_strerror(run.dump.err));
-}
-
-/* On a full device the manifest cannot be written, and less than all was: both again once there is room. */
-static void settle(const struct d9__dump_maker *maker, uint64_t now_ns)
-{
-	int err = d9__dump_manifest_settle(&run.manifest, &run.dump, maker);
-
-	if (err && !run.is_unsettled)
-		d9__note(D9_LOG_WARNING, "dump %s cannot be finished: %s; trying again", run.dump.id, d9_strerror(err));
-	run.is_unsettled = err != 0;
-	run.retry_ns = now_ns + RETRY_NS;
-	if (!err)
-		d9__note(run.dump.err ? D9_LOG_WARNING : D9_LOG_INFO, "dump %s: %s", run.dump.id,
-			 run.dump.err ? d9_strerror(run.dump.err) : "done");
-}
-
-/* Another dump begins, or the recorder ends. */
-static void end_settling(const struct d9__dump_maker *maker, uint64_t now_ns)
-{
-	if (run.is_unsettled)
-		settle(maker, now_ns);
-	run.is_unsettled = false;
-}
-
-static void begin_dump(const struct fire *fire, const struct d9__dump_maker *maker)
-{
-	const struct d9__trigger *trigger = &armed[fire->trigger].trigger;
-	uint64_t every_ns = trigger->every_ns > trigger->then_ns ? trigger->every_ns : trigger->then_ns;
-
-	end_settling(maker, fire->ns);
-	run.dump = (struct d9__dump){ .asked_ns = fire->ns, .last_ns = trigger->last_ns, .by = "trigger", .complete = true };
-	if (!run.dump.last_ns)
-		run.dump.last_ns = 1; /* 0 is all that there is */
-	d9__dump_name(&run.dump);
-	run.close_ns = fire->ns + trigger->then_ns;
-	run.alone_ns = fire->ns + every_ns;
-	run.recent_ns[run.n_dumps++ % D9__TRIGGER_MOST] = fire->ns;
-	run.is_open = true;
-	d9__dump_manifest_begin(&run.manifest, trigger, fire->ns, run.suppressed);
-	run.manifest.flight = maker->flight;
-	d9__dump_manifest_add(&run.manifest, trigger, fire->ns, fire->value);
-	run.suppressed = 0;
-	d9__note(D9_LOG_INFO, "trigger %s fired: dump %s", trigger->name, run.dump.id);
-	write_event(fire, trigger);
-	begin_writing(maker, fire->ns);
-	write_manifest(maker, false);
-}
-
-static void on_fire(const struct fire *fire, const struct d9__dump_maker *maker)
-{
-	const struct d9__trigger *trigger = &armed[fire->trigger].trigger;
-
-	atomic_fetch_add_explicit(&armed[fire->trigger].fired, 1, memory_order_relaxed);
-	if (run.dump.id[0] && fire->ns < run.alone_ns) {
-		d9__dump_manifest_add(&run.manifest, trigger, fire->ns, fire->value);
-		write_event(fire, trigger);
-		/* Behind the window it is written already. */
-		if (!run.is_open && !run.is_unsettled)
-			write_manifest(maker, true);
-		return;
-	}
-	if (in_the_last_hour(fire->ns) >= trigger->at_most) {
-		if (!run.suppressed++)
-			d9__note(D9_LOG_WARNING, "trigger %s fired, and there were %u dumps in the last hour: none is made",
-				 trigger->name, trigger->at_most);
-		return;
-	}
-	begin_dump(fire, maker);
+	atomic_fetch_add_explicit(&it->fired, 1, memory_order_relaxed);
+	d9__trigger_dump_fired(&firing, maker);
 }
 
 static void take_fires(const struct d9__dump_maker *maker)
@@ -762,26 +643,9 @@ static void take_fires(const struct d9__dump_maker *maker)
 	const struct fire *fire;
 
 	for (; (fire = next_fire()); take_fire())
-		on_fire(fire, maker);
+		hand_over(fire, maker);
 	if (missed)
 		d9__note(D9_LOG_WARNING, "triggers fired %u more times than there was room for", missed);
-}
-
-static void close_dump(const struct d9__dump_maker *maker, uint64_t now_ns)
-{
-	/* The last chance of one that could not be written so far. */
-	if (run.dump.err && !run.job)
-		begin_writing(maker, now_ns);
-	run.is_open = false;
-	run.dump.to_ns = run.close_ns < now_ns ? run.close_ns : now_ns;
-	if (run.job) {
-		d9__dump_end(run.job, maker);
-		run.job = NULL;
-		run.manifest.written = true;
-	} else if (!maker->flight) {
-		run.dump.complete = !run.loss_ns || run.loss_ns < d9__dump_from(&run.dump);
-	}
-	settle(maker, now_ns);
 }
 
 /* A callback that has not returned fires while it hangs. */
@@ -801,11 +665,11 @@ static void look_at_open_calls(const struct d9__open_calls *open, uint64_t now_n
 static void look_at_losses(uint64_t now_ns)
 {
 	const struct d9__trigger_place nowhere = { .loc = D9__NAME_EMPTY };
-	uint64_t lost = d9__health_lost();
+	uint64_t lost_now = d9__health_lost();
 
-	if (lost != run.lost)
-		run.loss_ns = now_ns;
-	run.lost = lost;
+	if (lost_now != lost)
+		d9__trigger_dump_lost(now_ns);
+	lost = lost_now;
 	for (uint32_t i = 0; i < atomic_load_explicit(&n_armed, memory_order_relaxed); i++) {
 		struct armed *it = &armed[i];
 
@@ -845,25 +709,18 @@ void d9__triggers_look(const struct d9__open_calls *open, const struct d9__dump_
 	look_at_losses(now_ns);
 	look_at_levels(now_ns);
 	take_fires(maker);
-	if (run.is_open && now_ns >= run.close_ns)
-		close_dump(maker, now_ns);
-	else if (run.job)
-		d9__dump_go_on(run.job, maker);
-	else if (run.is_open && run.dump.err && now_ns >= run.retry_ns)
-		begin_writing(maker, now_ns);
-	else if (run.is_unsettled && now_ns >= run.retry_ns)
-		settle(maker, now_ns);
+	d9__trigger_dump_go_on(maker, now_ns);
 }
 
 uint64_t d9__triggers_period_ns(const struct d9__open_calls *open)
 {
-	if (run.is_open)
-		return WHILE_NS;
-	if (run.is_unsettled)
-		return RETRY_NS;
+	uint64_t dump_ns = d9__trigger_dump_period_ns();
+
+	if (dump_ns != UINT64_MAX)
+		return dump_ns;
 	if (blocked_ns == UINT64_MAX || open->youngest_ns == UINT64_MAX)
 		return level_holds ? LEVEL_NS : UINT64_MAX;
-	return blocked_ns / 2 > WHILE_NS ? blocked_ns / 2 : WHILE_NS;
+	return blocked_ns / 2 > D9__TRIGGER_WHILE_NS ? blocked_ns / 2 : D9__TRIGGER_WHILE_NS;
 }
 
 void d9__triggers_settle(const struct d9__dump_maker *maker)
@@ -880,17 +737,15 @@ void d9__triggers_disarm(void)
 
 void d9__triggers_end(const struct d9__dump_maker *maker, uint64_t now_ns)
 {
-	if (run.is_open)
-		close_dump(maker, now_ns);
-	end_settling(maker, now_ns);
+	d9__trigger_dump_end(maker, now_ns);
 	d9__triggers_disarm();
-	run.dump.id[0] = '\0';
 }
 
 void d9__triggers_fork_child(void)
 {
 	d9__rates_switch(false);
-	memset(&run, 0, sizeof(run));
+	d9__trigger_dump_fork_child();
+	lost = 0;
 	memset(fires, 0, sizeof(fires));
 	atomic_store_explicit(&n_fires, 0, memory_order_relaxed);
 	atomic_store_explicit(&n_taken, 0, memory_order_relaxed);

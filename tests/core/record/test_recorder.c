@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,21 +10,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#include <dial9/event.h>
-
+#include "core/record/noise.h"
 #include "core/record/scratch.h"
-#include "record/flush.h"
-#include "record/recorder.h"
 #include "ring/ring_file.h"
-#include "ring/ring_view.h"
-
-static const struct d9_field tick_fields[] = {
-	{ "number", D9_FIELD_VARINT, NULL, NULL },
-	{ "noise", D9_FIELD_U32, NULL, NULL },
-};
-static struct d9_event_type tick = D9_EVENT_TYPE("Tick", tick_fields);
 
 #if defined(__SANITIZE_THREAD__)
 #define TSAN 1
@@ -38,61 +25,6 @@ static struct d9_event_type tick = D9_EVENT_TYPE("Tick", tick_fields);
 #ifndef TSAN
 #define TSAN 0
 #endif
-
-/* |n| events that do not compress well. */
-static void emit_ticks(uint64_t from, uint64_t n)
-{
-	uint32_t noise = (uint32_t)from * 2654435761u + 1;
-
-	for (uint64_t i = 0; i < n; i++) {
-		noise = noise * 1664525 + 1013904223;
-		D9_EMIT(&tick, from + i, noise);
-	}
-}
-
-static void sleep_ms(long ms)
-{
-	const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
-}
-
-/* Wait until |done| says so, for at most ten seconds. */
-static bool wait_until(bool (*done)(void))
-{
-	for (int i = 0; i < 5000; i++) {
-		if (done())
-			return true;
-		sleep_ms(2);
-	}
-	return false;
-}
-
-static struct d9_counters counters(void)
-{
-	struct d9_counters c;
-
-	d9_recorder_counters(d9_recorder_running(), &c, sizeof(c));
-	return c;
-}
-
-/* Of a recorder that was stopped. */
-static struct d9_counters counters_of(struct d9_recorder *recorder)
-{
-	struct d9_counters c;
-
-	CU_ASSERT_EQUAL(d9_recorder_counters(recorder, &c, sizeof(c)), 0);
-	return c;
-}
-
-static uint64_t all_lost(const struct d9_counters *c)
-{
-	uint64_t lost = 0;
-
-	for (int i = 0; i < D9_LOSS_COUNT; i++)
-		lost += c->lost[i];
-	return lost;
-}
 
 static void test_recorder_writes_what_was_emitted_and_stops(void)
 {
@@ -449,21 +381,6 @@ static void test_recorder_in_memory_makes_no_file(void)
 	CU_ASSERT_EQUAL(segments.bytes, counters_of(recorder).bytes_written);
 }
 
-static void test_recorder_to_nowhere_counts_only(void)
-{
-	struct d9_options *options = scratch_options();
-	struct d9_recorder *recorder;
-
-	d9_options_set_writer(options, D9_WRITER_NULL);
-	recorder = scratch_start(options);
-	emit_ticks(0, 5000);
-	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
-
-	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ""), 0);
-	CU_ASSERT(counters_of(recorder).events_written >= 5000);
-	CU_ASSERT_EQUAL(counters_of(recorder).bytes_written, 0);
-}
-
 /* ---- what stands in a segment ---- */
 
 struct heads {
@@ -550,162 +467,6 @@ static void test_recorder_refuses_a_directory_that_others_may_write_to(void)
 	d9_options_free(options);
 }
 
-/* ---- control from outside ---- */
-
-static bool is_off(void)
-{
-	return !d9_enabled();
-}
-
-static bool is_on(void)
-{
-	return d9_enabled();
-}
-
-static void test_control_words_switch_recording(void)
-{
-	struct d9_recorder *recorder = scratch_start(scratch_options());
-
-	emit_ticks(0, 10);
-	atomic_store(&d9__ring.control->wanted, 2);
-	d9__flush_wake();
-	CU_ASSERT(wait_until(is_off));
-	emit_ticks(10, 10);
-	atomic_store(&d9__ring.control->wanted, 1);
-	d9__flush_wake();
-	CU_ASSERT(wait_until(is_on));
-	emit_ticks(20, 10);
-	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
-
-	CU_ASSERT_EQUAL(scratch_count("Tick"), 20);
-}
-
-/* ---- trouble with the disk ---- */
-
-static bool is_paused(void)
-{
-	return d9_recorder_state(d9_recorder_running()) == D9_RECORDER_PAUSED;
-}
-
-static void log_something(void *arg, enum d9_log_level level, const char *line)
-{
-	(void)level;
-	CU_ASSERT_PTR_NOT_NULL(strstr(line, "cannot"));
-	++*(_Atomic(int) *)arg;
-}
-
-static uint64_t now_ms(void)
-{
-	return d9__clock_mono_ns() / 1000000;
-}
-
-/* As others see it: the page is the flush thread's. */
-static uint64_t ticks_so_far(void)
-{
-	struct d9__ring_view view;
-	uint64_t ticks = 0;
-
-	CU_ASSERT_EQUAL_FATAL(d9__ring_view_open(&view, AT_FDCWD, d9__ring.path), 0);
-	CU_ASSERT_EQUAL(d9__ring_view_read(&view, D9__RING_HEALTH_AT +
-							 offsetof(struct d9__ring_health, ticks),
-					   &ticks, sizeof(ticks)), 0);
-	d9__ring_view_close(&view);
-	return ticks;
-}
-
-static void test_recorder_of_a_program_that_does_little_is_seldom_awake(void)
-{
-	struct d9_recorder *recorder = scratch_start(scratch_options());
-	uint64_t ticks = 0, begin_ms = 0;
-
-	/* A wake-up of a loop twenty times a second; the recorder needs a moment to see that. */
-	for (int i = 0; i < 30; i++) {
-		if (i == 10) {
-			ticks = ticks_so_far();
-			begin_ms = now_ms();
-		}
-		emit_ticks((uint64_t)i * 5, 5);
-		sleep_ms(50);
-	}
-	/* Ten times a second, not a hundred times. */
-	CU_ASSERT(ticks_so_far() - ticks <= (now_ms() - begin_ms) / 40);
-	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
-	CU_ASSERT_EQUAL(scratch_count("Tick"), 150);
-}
-
-static void test_recorder_that_cannot_write_pauses_and_goes_on(void)
-{
-	struct rlimit limit = { 4000, RLIM_INFINITY }, before;
-	_Atomic(int) lines = 0;
-	struct d9_options *options = scratch_options();
-	struct d9_recorder *recorder;
-	struct d9_counters c;
-
-	d9_options_set_compress(options, D9_COMPRESS_NONE);
-	d9_options_set_log(options, log_something, &lines);
-	recorder = scratch_start(options);
-	getrlimit(RLIMIT_FSIZE, &before);
-	setrlimit(RLIMIT_FSIZE, &limit);
-	emit_ticks(0, 10000);
-	CU_ASSERT(wait_until(is_paused));
-	CU_ASSERT_EQUAL(d9_recorder_error(recorder), -EFBIG);
-	setrlimit(RLIMIT_FSIZE, &before);
-	CU_ASSERT(d9_recorder_state(recorder) == D9_RECORDER_PAUSED);
-	emit_ticks(10000, 100);
-	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
-
-	c = counters_of(recorder);
-	CU_ASSERT_EQUAL(all_lost(&c), 0);
-	CU_ASSERT_EQUAL(scratch_count("Tick"), 10100);
-	CU_ASSERT_EQUAL(lines, 1);
-}
-
-static bool wrote_again(void)
-{
-	emit_ticks(0, 1);
-	return counters().events_written > 0 && !is_paused() &&
-	       scratch_files(scratch_dir, ".active") == 1;
-}
-
-static void test_recorder_makes_its_directory_anew_when_it_vanished(void)
-{
-	struct d9_recorder *recorder = scratch_start(scratch_options());
-	char dir[PATH_MAX];
-
-	emit_ticks(0, 10);
-	CU_ASSERT(wait_until(wrote_again));
-	CU_ASSERT(d9_recorder_dir(recorder, dir, sizeof(dir)) > 0);
-	nftw(dir, scratch_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-	CU_ASSERT(wait_until(wrote_again));
-	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
-
-	CU_ASSERT(scratch_count("Tick") > 0);
-	CU_ASSERT_EQUAL(scratch_files(scratch_dir, "trace.0.bin.zst"), 0);
-}
-
-static void test_recorder_closing_all_descriptors_does_not_hurt(void)
-{
-	pid_t child = fork();
-	int status;
-
-	CU_ASSERT_FATAL(child >= 0);
-	if (!child) {
-		struct d9_options *options = scratch_options();
-		struct d9_recorder *recorder = scratch_start(options);
-
-		emit_ticks(0, 100);
-		for (int fd = 3; fd < 256; fd++)
-			close(fd);
-		emit_ticks(100, 100);
-		if (d9_recorder_stop(recorder, 5000) || scratch_count("Tick") != 200)
-			_exit(1);
-		scratch_remove();
-		_exit(0);
-	}
-	waitpid(child, &status, 0);
-	CU_ASSERT(WIFEXITED(status) && !WEXITSTATUS(status));
-}
-
 /* ---- fork ---- */
 
 static void test_forked_child_records_into_a_directory_of_its_own(void)
@@ -776,38 +537,8 @@ static void test_child_of_a_raw_clone_records_nothing(void)
 	CU_ASSERT_EQUAL(scratch_count("Tick"), 50);
 }
 
-/* ---- losses ---- */
+/* ---- starts that fail, stops that cannot end ---- */
 
-static void *emit_flood(void *arg)
-{
-	(void)arg;
-	for (int i = 0; i < 400000; i++)
-		D9_EMIT(&tick, i, i * 7);
-	return NULL;
-}
-
-static void test_losses_and_written_events_add_up(void)
-{
-	struct d9_options *options = scratch_options();
-	struct d9_recorder *recorder;
-	struct d9_counters c;
-	pthread_t thread[2];
-
-	d9_options_set_ring_mb(options, 1);
-	recorder = scratch_start(options);
-	for (int i = 0; i < 2; i++)
-		pthread_create(&thread[i], NULL, emit_flood, NULL);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
-	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 10000), 0);
-
-	c = counters_of(recorder);
-	CU_ASSERT_EQUAL(scratch_count("Tick") + all_lost(&c), 800000);
-	if (all_lost(&c))
-		CU_ASSERT(scratch_count("RecorderLossEvent") > 0);
-}
-
-/* Until the posting of |arg|, a semaphore. */
 static char said[256];
 
 static void hear(void *arg, enum d9_log_level level, const char *line)
@@ -859,6 +590,7 @@ static void test_start_that_fails_says_so_once(void)
 	d9_options_free(options);
 }
 
+/* Until the posting of |arg|, a semaphore. */
 static void slow_segment(void *arg, const struct d9_sealed_segment *segment)
 {
 	(void)segment;
@@ -898,19 +630,12 @@ int main(void)
 		{ "readable while written", test_segment_can_be_read_while_it_is_written },
 		{ "segments are announced", test_sealed_segments_are_announced },
 		{ "in memory", test_recorder_in_memory_makes_no_file },
-		{ "to nowhere", test_recorder_to_nowhere_counts_only },
 		{ "head of a segment", test_segment_begins_with_clock_metadata_clock },
 		{ "private files", test_recorder_keeps_its_files_private },
 		{ "foreign directory",
 		  test_recorder_refuses_a_directory_that_others_may_write_to },
-		{ "control words", test_control_words_switch_recording },
-		{ "seldom awake", test_recorder_of_a_program_that_does_little_is_seldom_awake },
-		{ "pauses and goes on", test_recorder_that_cannot_write_pauses_and_goes_on },
-		{ "directory vanished", test_recorder_makes_its_directory_anew_when_it_vanished },
-		{ "descriptors closed", test_recorder_closing_all_descriptors_does_not_hurt },
 		{ "forked child", test_forked_child_records_into_a_directory_of_its_own },
 		{ "raw clone", test_child_of_a_raw_clone_records_nothing },
-		{ "losses add up", test_losses_and_written_events_add_up },
 		{ "stop tells what is not written", test_stop_tells_that_not_all_is_written },
 		{ "failed start", test_start_that_fails_says_so_once },
 		{ "stop keeps its deadline", test_stop_keeps_its_deadline },
