@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/time.h"
@@ -17,12 +16,6 @@
 /* From here on each is told; of shorter ones a sum, at most this often. */
 #define D9__BETWEEN_TELL_NS  D9__MS_NS
 #define D9__BETWEEN_EVERY_NS D9__SECOND_NS
-
-/* The trace shows that its worker runs. */
-static inline bool d9__between_is_running(const struct d9__thread *thread)
-{
-	return !(thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED));
-}
 
 /*
  * This thread has left its outermost loop.  |poll_ns| is the end of its latest poll, 0 where the
@@ -35,8 +28,7 @@ static inline void d9__between_begin(struct d9__thread *thread, uint64_t poll_ns
 	struct d9__slot *slot = d9__self.slot;
 	uint64_t ns = 0;
 
-	if (thread->gate && thread->gate == d9__gate_word() && d9__slot_is_real(slot) &&
-	    d9__between_is_running(thread))
+	if (thread->gate && thread->gate == d9__gate_word() && d9__slot_is_real(slot))
 		ns = poll_ns && poll_ns == slot->last_ns ? poll_ns : d9__slot_now(slot);
 	thread->between.left_ns = ns;
 }
@@ -60,8 +52,9 @@ static inline void d9__between_end(struct d9__thread *thread, struct d9__slot *s
 	uint64_t from_ns = between->left_ns, took_ns = ns - from_ns;
 
 	between->left_ns = 0;
-	/* In another stage it ran or waited where no entry was seen. */
-	if (!from_ns || thread->stage != D9__STAGE_OUTSIDE || !d9__between_is_running(thread))
+	/* In another stage it ran or waited where no entry was seen; stopped, it is in no trace. */
+	if (!from_ns || thread->stage != D9__STAGE_OUTSIDE ||
+	    thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED))
 		return;
 	if (took_ns >= D9__BETWEEN_TELL_NS || ns - between->since_ns >= D9__BETWEEN_EVERY_NS) {
 		d9__between_tell(thread, slot, from_ns, ns);

@@ -43,7 +43,7 @@ uint64_t d9__polls_abandoned(void)
  */
 static void write_gap(struct d9__thread *thread, struct d9__slot *slot, uint64_t last_ns)
 {
-	thread->shared_ns = thread->resume_ns = thread->between.left_ns = 0;
+	thread->shared_ns = thread->resume_ns = 0;
 	memset(&thread->early, 0, sizeof(thread->early));
 	if (thread->odd & D9__ODD_STOPPED)
 		return;

@@ -150,3 +150,9 @@ test('a source whose check() takes long is told, though no callback is long', as
 	assert.deepEqual(checksOf(flags), ['critical source-time']);
 	assert.match(flags[0].message, /^360.ms of the 998.ms lie in svc\+0x10, check\(\) of the source /);
 });
+
+test('what a program does between rounds of its loop is in no source', async () => {
+	const made = new Maker().call(1, 0.1, 7).call(999, 0.1, 7);
+	for (let i = 1; i < 5; i++) made.add(200 * i, 'SourceTimeEvent', { task_id: 0, phase: 'between', calls: 200, total_ns: 150 * MS, max_ns: 0.9 * MS, function: '' });
+	assert.deepEqual(checksOf(await made.flags()), []);
+});

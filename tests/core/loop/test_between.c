@@ -267,7 +267,7 @@ static void test_run_in_which_recording_was_off_stays_a_gap(void)
 
 	prepare();
 	d9_loop_enter(loop, &run);
-	call(NULL);
+	wait_for(10);
 	last_ns = loop_ns;
 	reopen_gate();
 	loop_ns += MS;
@@ -277,7 +277,7 @@ static void test_run_in_which_recording_was_off_stays_a_gap(void)
 
 	events = loop_events_collect();
 	CU_ASSERT_EQUAL(loop_count(events, LOOP_OUTSIDE), 0);
-	CU_ASSERT_EQUAL(loop_nth(events, LOOP_PARK, 0)->ns, last_ns);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_PARK, 1)->ns, last_ns);
 }
 
 static jmp_buf out;
@@ -374,6 +374,18 @@ static void test_clock_that_steps_back_is_no_time(void)
 	CU_ASSERT_EQUAL(loop_count(events, LOOP_OUTSIDE), 1);
 }
 
+static void test_slot_whose_clock_is_behind_makes_no_length(void)
+{
+	prepare();
+	/* As if the thread had got another one. */
+	d9__slot_self()->last_ns = 0;
+	loop_ns -= 5 * MS;
+	run_round(0, NULL);
+	loop_ns += 5 * MS;
+
+	CU_ASSERT_EQUAL(loop_count(loop_events_collect(), LOOP_OUTSIDE), 0);
+}
+
 /* ---- rounds of GLib's, which enter nothing ---- */
 
 static void round_with(void (*inside)(void))
@@ -446,10 +458,8 @@ static void test_rounds_do_not_tell_time_in_which_recording_was_off(void)
 	CU_ASSERT_EQUAL(count_of(LOOP_OUTSIDE), 0);
 }
 
-static void test_rounds_are_told_from_where_recording_is_on_again(void)
+static void spin_in_rounds(void)
 {
-	prepare();
-	reopen_gate();
 	for (int i = 0; i < 3; i++) {
 		d9__loop_round_begin();
 		d9_loop_park(loop, 0);
@@ -457,6 +467,20 @@ static void test_rounds_are_told_from_where_recording_is_on_again(void)
 		d9__loop_round_end();
 		loop_ns += 5 * MS;
 	}
+}
+
+static void test_rounds_in_which_nothing_runs_begin_the_worker(void)
+{
+	spin_in_rounds();
+
+	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "UOO");
+}
+
+static void test_rounds_are_told_from_where_recording_is_on_again(void)
+{
+	prepare();
+	reopen_gate();
+	spin_in_rounds();
 
 	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "PUOO");
 }
@@ -479,6 +503,9 @@ static void test_errno_is_kept(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		/* The first of all: the worker is in no trace yet. */
+		{ "rounds in which nothing runs begin the worker",
+		  test_rounds_in_which_nothing_runs_begin_the_worker },
 		{ "errno is kept", test_errno_is_kept },
 		{ "work of a millisecond is told before all else of its round",
 		  test_work_of_a_millisecond_is_told_before_all_else_of_its_round },
@@ -504,6 +531,8 @@ int main(void)
 		{ "child does not go on with its parent's time",
 		  test_child_does_not_go_on_with_its_parents_time },
 		{ "clock that steps back is no time", test_clock_that_steps_back_is_no_time },
+		{ "slot whose clock is behind makes no length",
+		  test_slot_whose_clock_is_behind_makes_no_length },
 		{ "rounds are told like runs", test_rounds_are_told_like_runs },
 		{ "rounds inside a callback or a run are not outside",
 		  test_rounds_inside_a_callback_or_a_run_are_not_outside },
