@@ -549,7 +549,8 @@ static int on_loop_outside(struct d9__analysis *a, const struct d9_event *event)
 
 	if (!worker)
 		return -ENOMEM;
-	d9__loop_time_outside(&worker->loop_time, d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0),
+	d9__loop_time_outside(&worker->loop_time,
+			      d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0),
 			      d9_event_known_u64(event, D9_LOOP_OUTSIDE_TO_NS, 0));
 	return 0;
 }

@@ -168,16 +168,17 @@ static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_SOURCE_TIME_TASK_ID, 0));
 	struct d9_text phase = d9__known_text(event, D9_SOURCE_TIME_PHASE);
-	struct d9__worker *worker = d9__table_find(&a->timeline.by_id,
-						   d9_event_known_u64(event, D9_SOURCE_TIME_WORKER_ID, 0));
+	struct d9__worker *worker = d9__table_find(
+		&a->timeline.by_id, d9_event_known_u64(event, D9_SOURCE_TIME_WORKER_ID, 0));
 	struct d9__outside *outside;
 	uint64_t max_ns = d9_event_known_u64(event, D9_SOURCE_TIME_MAX_NS, 0);
 
 	/* It is of no source, and short. */
 	if (phase.len && phase.data[0] == 'b') {
 		if (worker)
-			d9__loop_time_between(&worker->loop_time,
-					      d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0));
+			d9__loop_time_between(
+				&worker->loop_time,
+				d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0));
 		return 0;
 	}
 	if (!task || !task->callback)
@@ -197,10 +198,10 @@ static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 
 static void on_task_io(const struct d9__analysis *a, const struct d9_event *event)
 {
-	const struct d9__traced_task *task = d9__table_find(&a->tasks.table,
-							    d9_event_known_u64(event, D9_TASK_IO_TASK_ID, 0));
-	const struct d9__worker *worker = d9__table_find(&a->timeline.by_id,
-							 d9_event_known_u64(event, D9_TASK_IO_WORKER_ID, 0));
+	const struct d9__traced_task *task =
+		d9__table_find(&a->tasks.table, d9_event_known_u64(event, D9_TASK_IO_TASK_ID, 0));
+	const struct d9__worker *worker = d9__table_find(
+		&a->timeline.by_id, d9_event_known_u64(event, D9_TASK_IO_WORKER_ID, 0));
 	struct d9__callback_on *on = task && task->callback && worker
 					     ? d9__callback_on(task->callback, worker->number)
 					     : NULL;

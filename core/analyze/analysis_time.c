@@ -69,26 +69,26 @@ static void account_piece(struct d9__worker *worker, const struct d9__piece *pie
 
 	/* The outermost function of the program runs a loop, and goes on behind it. */
 	if (piece->users.open)
-		d9__time_period_inside(&worker->period, d9__callback_time(piece->users.callback, worker->number),
-				  ns - (piece->users.since_ns - piece->start_ns),
-				  piece->told_ns - piece->users.told_since_ns);
+		d9__time_period_inside(&worker->period,
+				       d9__callback_time(piece->users.callback, worker->number),
+				       ns - (piece->users.since_ns - piece->start_ns),
+				       piece->told_ns - piece->users.told_since_ns);
 	if (stall)
 		for (unsigned i = 0; i < worker->period.told.n; i++)
 			d9__time_told_add(&stall->time.told, worker->period.told.in[i].function,
 				     worker->period.told.in[i].ns);
 	if (stall)
 		stall->time.samples += piece->on_samples;
-	d9__time_period_call(
-		&worker->period,
-		&(struct d9__period_call) {
-			.task = piece->task->id,
-			.ns = ns,
-			.has_reading = ns >= D9__STALL_NS || piece->resumed,
-			.told_ns = piece->told_ns,
-			.self = { d9__callback_time(callback, worker->number), ns - users_ns,
-				  piece->told_ns - users_told_ns },
-			.stall = stall,
-		});
+	d9__time_period_call(&worker->period,
+			     &(struct d9__period_call) {
+				     .task = piece->task->id,
+				     .ns = ns,
+				     .has_reading = ns >= D9__STALL_NS || piece->resumed,
+				     .told_ns = piece->told_ns,
+				     .self = { d9__callback_time(callback, worker->number),
+					       ns - users_ns, piece->told_ns - users_told_ns },
+				     .stall = stall,
+			     });
 }
 
 int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piece)
@@ -98,8 +98,8 @@ int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piec
 
 	if (ns < D9__STALL_NS && !piece->resumed && !piece->told_ns && !worker->period.n_inside &&
 	    !piece->users.open && !piece->task->call.stall)
-		d9__time_period_short(&worker->period,
-				 d9__callback_time(callback, worker->number), ns);
+		d9__time_period_short(&worker->period, d9__callback_time(callback, worker->number),
+				      ns);
 	else
 		account_piece(worker, piece);
 	if (piece->inner &&

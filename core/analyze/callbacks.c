@@ -259,7 +259,8 @@ static int add_on(struct d9__callback *callback, size_t worker)
 {
 	size_t grows = worker < callback->n_on ? 0 : worker + 1 - callback->n_on;
 
-	if (!d9__budget_take(D9__KEPT_CALLBACKS, sizeof(**callback->on) + grows * sizeof(*callback->on)))
+	if (!d9__budget_take(D9__KEPT_CALLBACKS,
+			     sizeof(**callback->on) + grows * sizeof(*callback->on)))
 		return 0;
 	if (!d9__array_reach(callback->on, &callback->n_on, worker))
 		return -ENOMEM;

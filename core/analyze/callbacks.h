@@ -73,10 +73,10 @@ struct d9__outside {
 	char *function;	   /* its name, if it is known */
 };
 
-/* What came of the reads, writes and accepts of its calls, as the recorder counts them. */
+/* The results of the reads, writes and accepts of a callback's calls, as the recorder counts them. */
 struct d9__io {
-	uint64_t reads, writes, accepts;   /* calls */
-	uint64_t again, eof, errors;	   /* of these, that brought nothing */
+	uint64_t reads, writes, accepts; /* calls */
+	uint64_t again, eof, errors;	 /* of these, that brought nothing */
 	uint64_t read_bytes, write_bytes;
 	uint64_t last_errno;
 	int64_t fd; /* of the latest; below 0: not told */
@@ -121,7 +121,7 @@ struct d9__callback {
 	struct d9__histogram durations;
 	struct d9__histogram delays;   /* wake to poll */
 	struct d9__histogram lateness; /* timers: due to poll */
-	struct d9__account time;       /* of its calls; the sum of all workers, complete at the end */
+	struct d9__account time; /* of its calls; the sum of all workers, complete at the end */
 	uint64_t on_samples, off_samples;
 	uint64_t off_told; /* of |off_samples|, in calls that are told with their length */
 	uint64_t switches; /* of |off_samples|, that slices tell of */
@@ -268,8 +268,8 @@ const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
 int d9__callback_begin(struct d9__callback *callback, unsigned worker);
 
 /*
- * What is known of the calls on the worker of number |worker|; NULL: none began there, or they are
- * counted for the callback alone.
+ * The calls on the worker of number |worker|; NULL: none began there, or they are counted for the
+ * callback alone.
  */
 struct d9__callback_on *d9__callback_on(const struct d9__callback *callback, size_t worker);
 

@@ -93,7 +93,7 @@ static void reach(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
 {
 	if (!time->last_ns)
 		time->first_ns = time->last_ns = from_ns;
-	/* What was skipped is in no other part. */
+	/* A gap is in no other part. */
 	if (from_ns > time->last_ns) {
 		time->lost_ns += from_ns - time->last_ns;
 		end_window(time);
@@ -102,7 +102,8 @@ static void reach(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
 	time->last_ns = to_ns;
 }
 
-/* The part of a time up to |to_ns| that is not divided yet begins at |*from_ns|; false: there is none. */
+/* The part of a time up to |to_ns| that is not divided yet begins at |*from_ns|; false: there is
+ * none. */
 static bool is_new(const struct d9__loop_time *time, uint64_t *from_ns, uint64_t to_ns)
 {
 	if (*from_ns < time->last_ns)
@@ -110,8 +111,8 @@ static bool is_new(const struct d9__loop_time *time, uint64_t *from_ns, uint64_t
 	return *from_ns < to_ns;
 }
 
-void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns, uint64_t cpu_ns,
-			  uint64_t ready_ns)
+void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns,
+			  uint64_t cpu_ns, uint64_t ready_ns)
 {
 	uint64_t left_ns;
 
@@ -127,8 +128,9 @@ void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t
 }
 
 /*
- * Divide the time between rounds in |*left_ns|, what an awake time leaves besides callbacks.  On the
- * CPU were |cpu_ns| of that, of which a round needs all that it lasts.  Returns how long it slept.
+ * Divide the time between rounds in |*left_ns|, what an awake time leaves besides callbacks.  On
+ * the CPU were |cpu_ns| of that, of which a round needs all that it lasts.  Returns how long it
+ * slept.
  */
 static uint64_t slept_outside(struct d9__loop_time *time, uint64_t *left_ns, uint64_t cpu_ns,
 			      uint64_t guessed_ns)
@@ -156,7 +158,8 @@ void d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake
 	left_ns = awake->to_ns - from_ns;
 	calls_ns = take(&left_ns, awake->calls_ns);
 	time->callback_ns += calls_ns;
-	slept_ns = slept_outside(time, &left_ns, awake->own_ns > calls_ns ? awake->own_ns - calls_ns : 0,
+	slept_ns = slept_outside(time, &left_ns,
+				 awake->own_ns > calls_ns ? awake->own_ns - calls_ns : 0,
 				 awake->slept_ns);
 	time->round_ns += left_ns;
 	spread(time, from_ns, awake->to_ns, awake->own_ns, slept_ns);

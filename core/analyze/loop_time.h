@@ -19,7 +19,8 @@
 struct d9__loop_time {
 	uint64_t first_ns, last_ns;
 
-	/* In waits: asleep, on the CPU all the same, and ready without a CPU when they were over. */
+	/* In waits: asleep, on the CPU all the same, and ready without a CPU when they were over.
+	 */
 	uint64_t asleep_ns, wait_cpu_ns, wait_ready_ns;
 
 	uint64_t callback_ns; /* in callbacks, without the loops that they ran */
@@ -28,12 +29,13 @@ struct d9__loop_time {
 	/* From leaving the loop to entering it again: at work, and asleep. */
 	uint64_t outside_ns, outside_asleep_ns;
 	uint64_t outside_max_ns, outside_max_at_ns; /* the longest such time */
-	uint64_t outside_n;                         /* of a millisecond and more */
+	uint64_t outside_n;			    /* of a millisecond and more */
 
 	uint64_t stopped_ns; /* the whole process stood still */
 	uint64_t lost_ns;    /* not recorded */
 
-	/* Stretches in which it was busy, see D9__BUSY_PERCENT: all, and the longest of one piece. */
+	/* Stretches in which it was busy, see D9__BUSY_PERCENT: all, and the longest of one piece.
+	 */
 	struct {
 		uint64_t ns, longest_ns, longest_from_ns;
 	} busy;
@@ -41,22 +43,25 @@ struct d9__loop_time {
 	/* State. */
 	struct {
 		uint64_t from_ns, own_ns, asleep_ns; /* of the window that is open */
-		uint64_t run_ns, run_from_ns;        /* busy without a break up to it */
+		uint64_t run_ns, run_from_ns;	     /* busy without a break up to it */
 	} window;
 	uint64_t outside_told_ns; /* of the awake time that is open, between rounds */
-	uint64_t between_ns;      /* between rounds, at times that are not known */
+	uint64_t between_ns;	  /* between rounds, at times that are not known */
 };
 
-/* It waited from |from_ns| to |to_ns|, of it |cpu_ns| on the CPU and |ready_ns| ready without one. */
-void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns, uint64_t cpu_ns,
-			  uint64_t ready_ns);
+/* It waited from |from_ns| to |to_ns|, of it |cpu_ns| on the CPU and |ready_ns| ready without one.
+ */
+void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns,
+			  uint64_t cpu_ns, uint64_t ready_ns);
 
 /* An awake time, from a wait to the next. */
 struct d9__loop_awake {
 	uint64_t from_ns, to_ns;
 	uint64_t calls_ns; /* in callbacks */
-	uint64_t own_ns;   /* on the CPU, or asleep in a callback: what no reading gives to the machine */
-	uint64_t slept_ns; /* asleep outside of its loop, by a guess: where no event tells of that */
+	uint64_t own_ns;   /* on the CPU, or asleep in a callback: what no reading gives to the
+			      machine */
+	uint64_t
+		slept_ns; /* asleep outside of its loop, by a guess: where no event tells of that */
 };
 void d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake *awake);
 

@@ -32,7 +32,8 @@ static inline bool d9__frame_is_ours(const struct d9__frame_name *frame)
 	return frame->module && !strncmp(frame->module, "libdial9", 8);
 }
 
-/* Whether the frame lies in the program's own file: libraries and what the kernel maps have other names. */
+/* Whether the frame lies in the program's own file: libraries and what the kernel maps have other
+ * names. */
 static inline bool d9__frame_is_program(const struct d9__frame_name *frame)
 {
 	return frame->module && frame->module[0] != '[' && !strstr(frame->module, ".so");

@@ -27,9 +27,9 @@ void d9__texts_release(struct d9__texts *texts)
 	free(texts->lens);
 	free(texts->slots);
 	d9__budget_give(texts->bytes);
-	*texts = (struct d9__texts){
-		.others = texts->others, .kind = texts->kind, .each = texts->each
-	};
+	*texts = (struct d9__texts) { .others = texts->others,
+				      .kind = texts->kind,
+				      .each = texts->each };
 }
 
 static uint32_t *slot_of(const struct d9__texts *texts, const char *text, size_t len)

@@ -16,10 +16,10 @@
  */
 struct d9__texts {
 	const char *others; /* NULL: "(left out)" */
-	unsigned kind;      /* enum d9__kept; 0: names */
-	size_t each;        /* what its user keeps for each text: goes from the budget as well */
-	size_t bytes;       /* taken from it */
-	bool full;          /* |others| is in use, with the number |others_number| */
+	unsigned kind;	    /* enum d9__kept; 0: names */
+	size_t each;	    /* what its user keeps for each text: goes from the budget as well */
+	size_t bytes;	    /* taken from it */
+	bool full;	    /* |others| is in use, with the number |others_number| */
 	uint32_t others_number;
 	char **items; /* terminated */
 	size_t *lens;

@@ -288,15 +288,16 @@ static void forget_period(struct d9__worker *worker)
 	d9__time_period_end(&worker->period, &none, 0, UINT64_MAX);
 }
 
-/* A wait that was too short for a sleep, up to |ns|: the loop looked at its descriptors, on the CPU. */
+/* A wait that was too short for a sleep, up to |ns|: the loop looked at its descriptors, on the
+ * CPU. */
 static void account_look(struct d9__worker *worker, uint64_t ns)
 {
 	uint64_t look_ns = ns - worker->park.ns;
 
 	worker->looks_ns += look_ns;
-	d9__loop_time_awake(&worker->loop_time, &(struct d9__loop_awake){ .from_ns = worker->park.ns,
-									  .to_ns = ns,
-									  .own_ns = look_ns });
+	d9__loop_time_awake(&worker->loop_time,
+			    &(struct d9__loop_awake) {
+				    .from_ns = worker->park.ns, .to_ns = ns, .own_ns = look_ns });
 }
 
 /* Where the time of a wait that is over went: |wait_ns| is UINT64_MAX if it was not measured. */
@@ -321,22 +322,25 @@ static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns
 }
 
 /*
- * The awake time that ended at |ns| needed the CPU and slept in callbacks for |own_ns|, and slept outside of its loop for
- * |slept_ns|, as it seems.
+ * The awake time that ended at |ns| needed the CPU and slept in callbacks for |own_ns|, and slept
+ * outside of its loop for |slept_ns|, as it seems.
  */
-static void account_awake(struct d9__worker *worker, uint64_t ns, uint64_t own_ns, uint64_t slept_ns)
+static void account_awake(struct d9__worker *worker, uint64_t ns, uint64_t own_ns,
+			  uint64_t slept_ns)
 {
-	d9__loop_time_awake(&worker->loop_time,
-			    &(struct d9__loop_awake){ .from_ns = worker->unpark.ns,
-						      .to_ns = ns,
-						      .calls_ns = worker->poll_ns - worker->unpark.pieces_ns,
-						      .own_ns = own_ns,
-						      .slept_ns = slept_ns });
+	d9__loop_time_awake(
+		&worker->loop_time,
+		&(struct d9__loop_awake) { .from_ns = worker->unpark.ns,
+					   .to_ns = ns,
+					   .calls_ns = worker->poll_ns - worker->unpark.pieces_ns,
+					   .own_ns = own_ns,
+					   .slept_ns = slept_ns });
 }
 
 /*
- * The thread used |grown_ns| more of CPU since its last reading, and was awake for |wall_ns| of that: the rest it used in
- * waits.  Readings are rounded, one up and one down.  Short looks at descriptors are counted already.
+ * The thread used |grown_ns| more of CPU since its last reading, and was awake for |wall_ns| of
+ * that: the rest it used in waits.  Readings are rounded, one up and one down.  Short looks at
+ * descriptors are counted already.
  */
 static void account_burnt(struct d9__worker *worker, uint64_t grown_ns, uint64_t wall_ns)
 {
@@ -352,7 +356,8 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 {
 	uint64_t used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
 	uint64_t wall_ns = awake_ns(worker, ns - worker->unpark.ns, used_ns);
-	uint64_t slept_ns = ns - worker->unpark.ns - wall_ns, before_ns = worker->time.on_cpu_ns + worker->time.blocked_ns;
+	uint64_t slept_ns = ns - worker->unpark.ns - wall_ns,
+		 before_ns = worker->time.on_cpu_ns + worker->time.blocked_ns;
 	uint64_t grown = grown_ns(worker, cpu_ns), own_ns;
 	double ratio = 1;
 
@@ -531,8 +536,9 @@ static uint64_t last_used_ns(const struct d9__worker *worker, uint64_t wall_ns)
 }
 
 /*
- * The account of the worker's last round, which no park ended: it goes on until |end_ns|, where the trace ends in a callback, or
- * the last one ended; or the loop stood still for longer, outside of callbacks.
+ * The account of the worker's last round, which no park ended: it goes on until |end_ns|, where the
+ * trace ends in a callback, or the last one ended; or the loop stood still for longer, outside of
+ * callbacks.
  */
 static void account_last(struct d9__worker *worker, uint64_t end_ns)
 {
@@ -546,7 +552,8 @@ static void account_last(struct d9__worker *worker, uint64_t end_ns)
 		uint64_t ns = end_ns - piece->start_ns;
 
 		worker->unpark.pieces_ns -= ns;
-		d9__callback_stayed(piece->task->callback, worker->number, ns - least(ns, piece->users.ns));
+		d9__callback_stayed(piece->task->callback, worker->number,
+				    ns - least(ns, piece->users.ns));
 	}
 	account_awake(worker, end_ns, end_ns - worker->unpark.ns, 0);
 }

@@ -107,7 +107,8 @@ struct d9__worker {
 	uint64_t waiting_ns;
 	struct d9__loop_time loop_time;
 	uint64_t looks_ns; /* in waits too short for a sleep, of which no reading has told yet */
-	struct d9__callback beside; /* stands for its awake time outside of callbacks: where samples found it */
+	struct d9__callback
+		beside; /* stands for its awake time outside of callbacks: where samples found it */
 
 	uint64_t parks, parked_ns;
 	uint64_t active_periods, active_ns;

@@ -11,8 +11,8 @@
 #include "text/units.h"
 
 /* Told if one such time is so long, or all of them are so large a part of the loop's. */
-#define LONG_NS    (100 * D9__MS_NS)
-#define SHARE      0.1
+#define LONG_NS	   (100 * D9__MS_NS)
+#define SHARE	   0.1
 #define MOST_SHARE 0.5
 
 /* Functions that are told apart. */
@@ -61,10 +61,11 @@ static const struct d9__frame_name *find_runner(const struct d9__analysis *a)
 }
 
 /*
- * The function that |runner| had called, in |stack|, which a thread outside of its loop had; without a runner the program's
- * outermost below main().
+ * The function that |runner| had called, in |stack|, which a thread outside of its loop had;
+ * without a runner the program's outermost below main().
  */
-static const struct d9__frame_name *called_by(const struct d9__stack *stack, const struct d9__frame_name *runner)
+static const struct d9__frame_name *called_by(const struct d9__stack *stack,
+					      const struct d9__frame_name *runner)
 {
 	const struct d9__frame_name *below = NULL;
 
@@ -86,8 +87,10 @@ struct counted {
 	uint64_t n;
 };
 
-/* The function of the program in which |worker| was found most often between rounds; NULL: too few samples. */
-static const struct d9__frame_name *find_function(const struct d9__analysis *a, const struct d9__worker *worker)
+/* The function of the program in which |worker| was found most often between rounds; NULL: too few
+ * samples. */
+static const struct d9__frame_name *find_function(const struct d9__analysis *a,
+						  const struct d9__worker *worker)
 {
 	const struct d9__frame_name *runner = find_runner(a);
 	struct counted counted[FUNCTIONS_MAX], *most = NULL;
@@ -105,10 +108,11 @@ static const struct d9__frame_name *find_function(const struct d9__analysis *a, 
 		if (i == FUNCTIONS_MAX)
 			continue;
 		if (i == n)
-			counted[n++] = (struct counted){ frame, 0 };
+			counted[n++] = (struct counted) { frame, 0 };
 		counted[i].n += on;
 		if (!most || counted[i].n > most->n ||
-		    (counted[i].n == most->n && strcmp(counted[i].frame->function, most->frame->function) < 0))
+		    (counted[i].n == most->n &&
+		     strcmp(counted[i].frame->function, most->frame->function) < 0))
 			most = &counted[i];
 	}
 	return most && most->n >= D9__HOT_FEW ? most->frame : NULL;
@@ -126,24 +130,29 @@ static void between_rounds(struct d9__findings *findings, const struct d9__worke
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(
-		findings, time->outside_max_ns >= LONG_NS || share >= MOST_SHARE ? D9__CRITICAL : D9__WARNING,
+		findings,
+		time->outside_max_ns >= LONG_NS || share >= MOST_SHARE ? D9__CRITICAL : D9__WARNING,
 		time->outside_ns,
-		"Do it in a callback in small pieces, or in a thread: between two rounds of the loop nothing is "
-		"served. A round ends where event_base_loop(), ev_run() or g_main_context_iteration() returns.",
-		"%s holds worker %" PRIu64 "'s loop between its rounds: %s in all, %.0f %% of the time, up to %s at "
+		"Do it in a callback in small pieces, or in a thread: between two rounds of the "
+		"loop nothing is "
+		"served. A round ends where event_base_loop(), ev_run() or "
+		"g_main_context_iteration() returns.",
+		"%s holds worker %" PRIu64
+		"'s loop between its rounds: %s in all, %.0f %% of the time, up to %s at "
 		"once.",
 		name, worker->id, d9__units_ns(time->outside_ns).text, 100 * share,
 		d9__units_ns(time->outside_max_ns).text);
 	d9__finding_set_name(findings, finding, name, strlen(name));
-	d9__finding_set_brief(findings, finding, "holds the loop %s between rounds, %.0f %% of the time",
+	d9__finding_set_brief(findings, finding,
+			      "holds the loop %s between rounds, %.0f %% of the time",
 			      d9__units_ns(time->outside_max_ns).text, 100 * share);
 	if (finding)
 		finding->hot = d9__hot_describe(&worker->beside, false);
 	d9__finding_add_evidence(findings, finding,
-				 &(struct d9__evidence){ .at_ns = time->outside_max_at_ns,
-							 .duration_ns = time->outside_max_ns,
-							 .has_worker = true,
-							 .worker = worker->id },
+				 &(struct d9__evidence) { .at_ns = time->outside_max_at_ns,
+							  .duration_ns = time->outside_max_ns,
+							  .has_worker = true,
+							  .worker = worker->id },
 				 "the longest; %s took a millisecond and more",
 				 d9__units_count(time->outside_n).text);
 }
@@ -161,7 +170,8 @@ void d9__check_between_rounds(struct d9__findings *findings)
 		if (!time->outside_ns || time->outside_ns < time->outside_asleep_ns)
 			continue;
 		if (time->outside_max_ns >= LONG_NS ||
-		    (owners->left_ns >= D9__SECOND_NS && d9__owners_share(owners, time->outside_ns) >= SHARE))
+		    (owners->left_ns >= D9__SECOND_NS &&
+		     d9__owners_share(owners, time->outside_ns) >= SHARE))
 			between_rounds(findings, worker, owners);
 	}
 }

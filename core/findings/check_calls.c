@@ -32,14 +32,15 @@
 #define FAULT_NS (10 * D9__MS_NS)
 
 /*
- * A callback that sleeps for so large a share of its loop's time is told, or for one part in so many of the time awake if that
- * is any of the whole; from the third share on it is critical.  Of less time no share is told.
+ * A callback that sleeps for so large a share of its loop's time is told, or for one part in so
+ * many of the time awake if that is any of the whole; from the third share on it is critical.  Of
+ * less time no share is told.
  */
-#define SLEEPS_SHARE          0.1
+#define SLEEPS_SHARE	      0.1
 #define SLEEPS_AWAKE_PART     4
 #define SLEEPS_LEAST_SHARE    0.01
 #define SLEEPS_CRITICAL_SHARE 0.5
-#define SHARE_LEAST_NS        D9__SECOND_NS
+#define SHARE_LEAST_NS	      D9__SECOND_NS
 
 /* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
 #define OVERRUNS     7
@@ -400,10 +401,11 @@ struct sleeping {
 };
 
 /*
- * Whether a loop sleeps for so large a part of its time in |callback| that it matters however short each call is: by what
- * the machine left to it, or by the time that it was awake at all.
+ * Whether a loop sleeps for so large a part of its time in |callback| that it matters however short
+ * each call is: by what the machine left to it, or by the time that it was awake at all.
  */
-static struct sleeping find_sleeping(const struct d9__findings *findings, const struct d9__callback *callback)
+static struct sleeping find_sleeping(const struct d9__findings *findings,
+				     const struct d9__callback *callback)
 {
 	struct sleeping most = { .worker = NULL };
 
@@ -415,15 +417,18 @@ static struct sleeping find_sleeping(const struct d9__findings *findings, const 
 
 		if (owners->left_ns < SHARE_LEAST_NS || share <= most.share)
 			continue;
-		if (share < SLEEPS_SHARE && (share < SLEEPS_LEAST_SHARE || SLEEPS_AWAKE_PART * ns < owners->awake_ns))
+		if (share < SLEEPS_SHARE &&
+		    (share < SLEEPS_LEAST_SHARE || SLEEPS_AWAKE_PART * ns < owners->awake_ns))
 			continue;
-		most = (struct sleeping){ findings->analysis->timeline.items[i], ns, on->calls, share };
+		most = (struct sleeping) { findings->analysis->timeline.items[i], ns, on->calls,
+					   share };
 	}
 	return most;
 }
 
 /* A callback that has |severity| by its longest calls has it by all of them, too. */
-static enum d9__severity sleeping_severity(const struct sleeping *sleeping, enum d9__severity severity)
+static enum d9__severity sleeping_severity(const struct sleeping *sleeping,
+					   enum d9__severity severity)
 {
 	if (sleeping->share >= SLEEPS_CRITICAL_SHARE)
 		return D9__CRITICAL;
@@ -434,7 +439,8 @@ static enum d9__severity sleeping_severity(const struct sleeping *sleeping, enum
 static void sleeping_callback(struct d9__findings *findings, const struct d9__callback *callback,
 			      const struct sleeping *sleeping)
 {
-	const char *asleep = callback->n_asleep ? callback->asleep[0].place : "", *in = asleep, *remedy;
+	const char *asleep = callback->n_asleep ? callback->asleep[0].place : "", *in = asleep,
+		   *remedy;
 	struct d9__finding_blocked blocked;
 	bool known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
 	struct d9__shown_name name = d9__finding_name(callback);
@@ -452,13 +458,16 @@ static void sleeping_callback(struct d9__findings *findings, const struct d9__ca
 	finding = d9__finding_add(
 		findings, sleeping_severity(sleeping, D9__WARNING), sleeping->ns,
 		remedy ? remedy : sleep_advice(false),
-		"%.*s%s sleeps for %.0f %% of worker %llu's time%s%s: %s in each of %s calls, %s in all, and the loop can run "
+		"%.*s%s sleeps for %.0f %% of worker %llu's time%s%s: %s in each of %s calls, %s "
+		"in all, and the loop can run "
 		"nothing else meanwhile.",
-		name.len, name.text, describe_caller(callback, caller, sizeof(caller)), 100 * sleeping->share,
-		(unsigned long long)sleeping->worker->id, place[0] ? ", " : "", place, d9__units_ns(each_ns).text,
+		name.len, name.text, describe_caller(callback, caller, sizeof(caller)),
+		100 * sleeping->share, (unsigned long long)sleeping->worker->id,
+		place[0] ? ", " : "", place, d9__units_ns(each_ns).text,
 		d9__units_count(sleeping->calls).text, d9__units_ns(sleeping->ns).text);
 	d9__finding_set_callback(findings, finding, callback);
-	d9__finding_set_brief(findings, finding, "sleeps %.0f %% of the loop's time, %s each, %s calls",
+	d9__finding_set_brief(findings, finding,
+			      "sleeps %.0f %% of the loop's time, %s each, %s calls",
 			      100 * sleeping->share, d9__units_ns(each_ns).text,
 			      d9__units_count(sleeping->calls).text);
 	if (!known)
@@ -511,15 +520,16 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	finding = d9__finding_add(
 		findings,
-		starts || starved ? D9__INFO : sleeping_severity(&sleeping, long_severity(most->blocked_ns, calls, waited)),
-		most->blocked_ns,
-		remedy ? remedy : sleep_advice(pages),
+		starts || starved ? D9__INFO
+				  : sleeping_severity(&sleeping, long_severity(most->blocked_ns,
+									       calls, waited)),
+		most->blocked_ns, remedy ? remedy : sleep_advice(pages),
 		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
 		"calls did for over %s; %s in all)%s.",
 		name.len, name.text, describe_caller(callback, caller, sizeof(caller)),
-		d9__units_ns(most->blocked_ns).text, place, (unsigned long long)most->worker, rhythm,
-		d9__units_count(calls).text, d9__units_count(callback->calls).text, d9__units_ns(limit).text,
-		d9__units_ns(callback->blocked.sum).text, behind);
+		d9__units_ns(most->blocked_ns).text, place, (unsigned long long)most->worker,
+		rhythm, d9__units_count(calls).text, d9__units_count(callback->calls).text,
+		d9__units_ns(limit).text, d9__units_ns(callback->blocked.sum).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
 	if (known)
 		set_blocked_brief(findings, finding, calls, callback, &blocked, most->blocked_ns);

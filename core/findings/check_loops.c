@@ -172,7 +172,8 @@ static bool is_listener(const struct d9__findings *findings, const struct d9__ca
 	return (task && task->made >= LISTENER_MADE) || is_site_of_others(findings->analysis, callback);
 }
 
-/* Whether half of |callback|'s calls and more read, wrote or accepted something, as far as that is recorded. */
+/* Whether half of |callback|'s calls and more read, wrote or accepted something, as far as that is
+ * recorded. */
 static bool brings(const struct d9__callback *callback)
 {
 	uint64_t useful = 0;
@@ -182,11 +183,12 @@ static bool brings(const struct d9__callback *callback)
 	return 2 * useful >= callback->calls;
 }
 
-/* The same of its calls, or of those of the library's callback that calls it. */
+/* Whether |callback| brings something, or the library's callback that calls it does. */
 static bool is_useful(const struct d9__findings *findings, const struct d9__callback *callback,
 		      const struct d9__spell *spell)
 {
-	const struct d9__traced_task *task = d9__table_find(&findings->analysis->tasks.table, spell->task);
+	const struct d9__traced_task *task =
+		d9__table_find(&findings->analysis->tasks.table, spell->task);
 
 	return brings(callback) || (task && task->callback && brings(task->callback));
 }
@@ -201,7 +203,8 @@ static void check_spins(struct d9__findings *findings, bool listeners,
 	for (size_t i = 0; i < callbacks->n; i++) {
 		const struct d9__spell *spell = callbacks->items[i]->spells[D9__SPELL_SPIN].worst;
 
-		if (spell && spell->windows >= SPELL_WINDOWS && !is_useful(findings, callbacks->items[i], spell) &&
+		if (spell && spell->windows >= SPELL_WINDOWS &&
+		    !is_useful(findings, callbacks->items[i], spell) &&
 		    is_listener(findings, callbacks->items[i], spell) == listeners)
 			tell(findings, callbacks->items[i]);
 	}

@@ -56,24 +56,30 @@ static void saturated(struct d9__findings *findings, const struct d9__worker *wo
 	d9__owners_text(findings->analysis, owners, OWNERS_TOLD, who, sizeof(who));
 	finding = d9__finding_add(
 		findings, D9__INFO, owners->awake_ns,
-		"Look at the largest owner first: with more to do this loop falls behind, and all that it serves waits. "
+		"Look at the largest owner first: with more to do this loop falls behind, and all "
+		"that it serves waits. "
 		"Give part of it to another thread or process, or let each call do less.",
-		"Worker %" PRIu64 " is at its limit: awake for %.0f %% of the time that the machine left it, busy for "
+		"Worker %" PRIu64 " is at its limit: awake for %.0f %% of the time that the "
+		"machine left it, busy for "
 		"%s without a break (%s)%s.",
 		worker->id, 100 * share, d9__units_ns(worker->loop_time.busy.longest_ns).text, who,
-		is_io_recorded(findings->analysis) ? "" : "; what its reads and writes brought is not recorded");
+		is_io_recorded(findings->analysis)
+			? ""
+			: "; what its reads and writes brought is not recorded");
 	if (most->callback)
 		d9__finding_set_callback(findings, finding, most->callback);
-	d9__finding_set_brief(findings, finding, "%sworker %" PRIu64 " is awake for %.0f %% of the time",
+	d9__finding_set_brief(findings, finding,
+			      "%sworker %" PRIu64 " is awake for %.0f %% of the time",
 			      most->callback ? "has most of it: " : "", worker->id, 100 * share);
-	d9__finding_add_evidence(findings, finding,
-				 &(struct d9__evidence){ .at_ns = worker->loop_time.busy.longest_from_ns,
-							 .duration_ns = worker->loop_time.busy.longest_ns,
-							 .has_worker = true,
-							 .worker = worker->id },
-				 "the longest stretch; %s has most, %s calls in %s",
-				 d9__owner_name(most, name, sizeof(name)), d9__units_count(most->calls).text,
-				 d9__units_ns(most->ns).text);
+	d9__finding_add_evidence(
+		findings, finding,
+		&(struct d9__evidence) { .at_ns = worker->loop_time.busy.longest_from_ns,
+					 .duration_ns = worker->loop_time.busy.longest_ns,
+					 .has_worker = true,
+					 .worker = worker->id },
+		"the longest stretch; %s has most, %s calls in %s",
+		d9__owner_name(most, name, sizeof(name)), d9__units_count(most->calls).text,
+		d9__units_ns(most->ns).text);
 }
 
 /* ---- works for nothing ---- */
@@ -85,11 +91,21 @@ static const char *name_errno(uint64_t number, char *buf, size_t size)
 		int number;
 		const char *name;
 	} names[] = {
-		{ EBADF, "EBADF" },	      { ECONNABORTED, "ECONNABORTED" }, { ECONNREFUSED, "ECONNREFUSED" },
-		{ ECONNRESET, "ECONNRESET" }, { EINTR, "EINTR" },		{ EINVAL, "EINVAL" },
-		{ EIO, "EIO" },		      { EMFILE, "EMFILE" },		{ EMSGSIZE, "EMSGSIZE" },
-		{ ENFILE, "ENFILE" },	      { ENOBUFS, "ENOBUFS" },		{ ENOSPC, "ENOSPC" },
-		{ ENOTCONN, "ENOTCONN" },     { EPIPE, "EPIPE" },		{ ETIMEDOUT, "ETIMEDOUT" },
+		{ EBADF, "EBADF" },
+		{ ECONNABORTED, "ECONNABORTED" },
+		{ ECONNREFUSED, "ECONNREFUSED" },
+		{ ECONNRESET, "ECONNRESET" },
+		{ EINTR, "EINTR" },
+		{ EINVAL, "EINVAL" },
+		{ EIO, "EIO" },
+		{ EMFILE, "EMFILE" },
+		{ EMSGSIZE, "EMSGSIZE" },
+		{ ENFILE, "ENFILE" },
+		{ ENOBUFS, "ENOBUFS" },
+		{ ENOSPC, "ENOSPC" },
+		{ ENOTCONN, "ENOTCONN" },
+		{ EPIPE, "EPIPE" },
+		{ ETIMEDOUT, "ETIMEDOUT" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -99,10 +115,13 @@ static const char *name_errno(uint64_t number, char *buf, size_t size)
 	return buf;
 }
 
-/* "read(7) returns 0", "accept(3) fails with EMFILE", "there is nothing to read or write (EAGAIN)": the most frequent. */
+/* "read(7) returns 0", "accept(3) fails with EMFILE", "there is nothing to read or write (EAGAIN)":
+ * the most frequent. */
 static void describe_nothing(const struct d9__io *io, char *buf, size_t size)
 {
-	const char *call = io->accepts > io->reads + io->writes ? "accept" : io->reads >= io->writes ? "read" : "write";
+	const char *call = io->accepts > io->reads + io->writes ? "accept"
+			   : io->reads >= io->writes		? "read"
+								: "write";
 	char fd[32] = "", number[32];
 
 	if (io->fd >= 0)
@@ -110,7 +129,7 @@ static void describe_nothing(const struct d9__io *io, char *buf, size_t size)
 	if (io->eof >= io->again && io->eof >= io->errors)
 		snprintf(buf, size, "read(%s) returns 0", fd);
 	else if (io->errors >= io->again)
-		snprintf(buf, size, "%s(%s) fails with %s", call, fd, 
+		snprintf(buf, size, "%s(%s) fails with %s", call, fd,
 			 name_errno(io->last_errno, number, sizeof(number)));
 	else
 		snprintf(buf, size, "%s(%s) has to wait (EAGAIN)", call, fd);
@@ -119,14 +138,18 @@ static void describe_nothing(const struct d9__io *io, char *buf, size_t size)
 static const char *nothing_advice(const struct d9__io *io)
 {
 	if (io->eof >= io->again && io->eof >= io->errors)
-		return "Close the descriptor and free its event when read() returns 0: the peer has hung up, and the "
+		return "Close the descriptor and free its event when read() returns 0: the peer "
+		       "has hung up, and the "
 		       "descriptor stays readable for ever.";
 	if (io->errors >= io->again && io->accepts)
-		return "Stop to listen until a descriptor is free, or raise the limit (RLIMIT_NOFILE): the connection stays in "
+		return "Stop to listen until a descriptor is free, or raise the limit "
+		       "(RLIMIT_NOFILE): the connection stays in "
 		       "the queue, and the listener stays ready.";
 	if (io->errors >= io->again)
-		return "Close the descriptor and free its event when a call fails like that: it stays ready for ever.";
-	return "Wait for the event that the call needs: remove the one for writing while there is nothing to write, and "
+		return "Close the descriptor and free its event when a call fails like that: it "
+		       "stays ready for ever.";
+	return "Wait for the event that the call needs: remove the one for writing while there is "
+	       "nothing to write, and "
 	       "read where the loop says that there is something to read.";
 }
 
@@ -141,32 +164,37 @@ static void for_nothing(struct d9__findings *findings, const struct d9__worker *
 	char nothing[96];
 
 	describe_nothing(&owner->io, nothing, sizeof(nothing));
-	finding = d9__finding_add(
-		findings, D9__CRITICAL, owner->ns, nothing_advice(&owner->io),
-		"%.*s works for nothing, %.0f %% of worker %" PRIu64 "'s time: it is called %s times a second, and %s.",
-		name.len, name.text, 100 * share, worker->id,
-		d9__units_count(d9__finding_rate(owner->calls, total_ns)).text, nothing);
+	finding = d9__finding_add(findings, D9__CRITICAL, owner->ns, nothing_advice(&owner->io),
+				  "%.*s works for nothing, %.0f %% of worker %" PRIu64
+				  "'s time: it is called %s times a second, and %s.",
+				  name.len, name.text, 100 * share, worker->id,
+				  d9__units_count(d9__finding_rate(owner->calls, total_ns)).text,
+				  nothing);
 	d9__finding_set_callback(findings, finding, owner->callback);
-	d9__finding_set_brief(findings, finding, "works for nothing, %.0f %% of the time: %s", 100 * share, nothing);
-	d9__finding_add_evidence(findings, finding,
-				 &(struct d9__evidence){ .at_ns = worker->loop_time.busy.longest_from_ns,
-							 .duration_ns = worker->loop_time.busy.longest_ns,
-							 .has_worker = true,
-							 .worker = worker->id,
-							 .callback = owner->callback },
-				 "the loop was busy; of %s reads, writes and accepts in %s calls %s brought nothing: %s "
-				 "EAGAIN, %s with 0 bytes, %s errors",
-				 d9__units_count(d9__io_calls(&owner->io)).text, d9__units_count(owner->calls).text,
-				 d9__units_count(useless).text, d9__units_count(owner->io.again).text,
-				 d9__units_count(owner->io.eof).text, d9__units_count(owner->io.errors).text);
+	d9__finding_set_brief(findings, finding, "works for nothing, %.0f %% of the time: %s",
+			      100 * share, nothing);
+	d9__finding_add_evidence(
+		findings, finding,
+		&(struct d9__evidence) { .at_ns = worker->loop_time.busy.longest_from_ns,
+					 .duration_ns = worker->loop_time.busy.longest_ns,
+					 .has_worker = true,
+					 .worker = worker->id,
+					 .callback = owner->callback },
+		"the loop was busy; of %s reads, writes and accepts in %s calls %s brought "
+		"nothing: %s "
+		"EAGAIN, %s with 0 bytes, %s errors",
+		d9__units_count(d9__io_calls(&owner->io)).text, d9__units_count(owner->calls).text,
+		d9__units_count(useless).text, d9__units_count(owner->io.again).text,
+		d9__units_count(owner->io.eof).text, d9__units_count(owner->io.errors).text);
 }
 
 /* Whether it is told already that |callback| goes round for nothing. */
 static bool is_spin(const struct d9__findings *findings, const struct d9__callback *callback)
 {
 	for (size_t i = 0; i < findings->n; i++)
-		if (findings->items[i]->callback == callback && (!strcmp(findings->items[i]->check, "spin") ||
-								 !strcmp(findings->items[i]->check, "accept-storm")))
+		if (findings->items[i]->callback == callback &&
+		    (!strcmp(findings->items[i]->check, "spin") ||
+		     !strcmp(findings->items[i]->check, "accept-storm")))
 			return true;
 	return false;
 }
@@ -200,7 +228,8 @@ void d9__check_saturated(struct d9__findings *findings)
 		const struct d9__owners *owners = &findings->owners[i];
 		const struct d9__owner *most = &owners->items[0];
 
-		if (!d9__owners_saturated(worker, owners) || (most->callback && is_accused(findings, most->callback)))
+		if (!d9__owners_saturated(worker, owners) ||
+		    (most->callback && is_accused(findings, most->callback)))
 			continue;
 		/* One that has so much to do has an account, and nothing is wrong with it. */
 		if (!d9__io_useful(&most->io))

@@ -12,8 +12,9 @@
 /* Of the loop's time, what is worth a word. */
 #define TOLD_SHARE 0.01
 
-/* A loop is at its limit if it was busy for so long without a break, or for so large a part of the trace. */
-#define BUSY_NS   (3 * D9__SECOND_NS)
+/* A loop is at its limit if it was busy for so long without a break, or for so large a part of the
+ * trace. */
+#define BUSY_NS	  (3 * D9__SECOND_NS)
 #define BUSY_PART 5
 
 /* Of less time no share is judged. */
@@ -46,10 +47,12 @@ static uint64_t worker_unknown_ns(const struct d9__worker *worker)
 	if (!worker->cpu_seen)
 		return 0;
 	return unknown_ns(&worker->time, time->callback_ns + time->round_ns + time->outside_ns +
-						 time->outside_asleep_ns + time->wait_cpu_ns + time->wait_ready_ns);
+						 time->outside_asleep_ns + time->wait_cpu_ns +
+						 time->wait_ready_ns);
 }
 
-/* The part of |a|'s unexplained time that the machine has, 0 to 1: what its threads were ready for, beyond what calls tell. */
+/* The part of |a|'s unexplained time that the machine has, 0 to 1: what its threads were ready for,
+ * beyond what calls tell. */
 static double machine_part_of(const struct d9__analysis *a)
 {
 	const struct d9__machine *machine = &a->machine;
@@ -146,17 +149,18 @@ static void add_callback(const struct d9__worker *worker, struct d9__owners *own
 
 	owners->calls_unknown_ns += unknown;
 	owners->taken_ns += least(taken, on->ns);
-	add(owners, &(struct d9__owner){ .kind = D9__OWNER_CALLBACK,
-					 .callback = callback,
-					 .ns = less(on->ns, taken),
-					 .blocked_ns = least(on->time.blocked_ns, on->ns),
-					 .calls = on->calls,
-					 .io = on->io });
+	add(owners, &(struct d9__owner) { .kind = D9__OWNER_CALLBACK,
+					  .callback = callback,
+					  .ns = less(on->ns, taken),
+					  .blocked_ns = least(on->time.blocked_ns, on->ns),
+					  .calls = on->calls,
+					  .io = on->io });
 	add_io(&owners->io, &on->io);
 }
 
 /* prepare() and check() of |callback|'s sources lie in rounds. */
-static void add_sources(const struct d9__analysis *a, struct d9__owners *all, const struct d9__callback *callback)
+static void add_sources(const struct d9__analysis *a, struct d9__owners *all,
+			const struct d9__callback *callback)
 {
 	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++) {
 		const struct d9__outside *outside = &callback->outside[i];
@@ -168,10 +172,11 @@ static void add_sources(const struct d9__analysis *a, struct d9__owners *all, co
 		if (!ns)
 			continue;
 		owners->round_ns -= ns;
-		add(owners, &(struct d9__owner){ .kind = i == D9__IN_CHECK ? D9__OWNER_CHECK : D9__OWNER_PREPARE,
-						 .callback = callback,
-						 .ns = ns,
-						 .calls = outside->calls });
+		add(owners, &(struct d9__owner) { .kind = i == D9__IN_CHECK ? D9__OWNER_CHECK
+									    : D9__OWNER_PREPARE,
+						  .callback = callback,
+						  .ns = ns,
+						  .calls = outside->calls });
 	}
 }
 
@@ -180,13 +185,16 @@ static void add_loop(const struct d9__worker *worker, struct d9__owners *owners)
 {
 	const struct d9__loop_time *time = &worker->loop_time;
 	uint64_t outside_taken = (uint64_t)(owners->machine_part * (double)time->outside_asleep_ns);
-	uint64_t unknown = less(worker_unknown_ns(worker), owners->calls_unknown_ns + time->outside_asleep_ns);
-	uint64_t taken = least((uint64_t)(owners->machine_part * (double)unknown), owners->round_ns);
+	uint64_t unknown =
+		less(worker_unknown_ns(worker), owners->calls_unknown_ns + time->outside_asleep_ns);
+	uint64_t taken =
+		least((uint64_t)(owners->machine_part * (double)unknown), owners->round_ns);
 
 	owners->taken_ns += taken + outside_taken + time->wait_ready_ns;
-	add(owners, &(struct d9__owner){ .kind = D9__OWNER_LIBRARY, .ns = owners->round_ns - taken });
-	add(owners, &(struct d9__owner){ .kind = D9__OWNER_WAIT, .ns = time->wait_cpu_ns });
-	add(owners, &(struct d9__owner){ .kind = D9__OWNER_BETWEEN, .ns = time->outside_ns });
+	add(owners,
+	    &(struct d9__owner) { .kind = D9__OWNER_LIBRARY, .ns = owners->round_ns - taken });
+	add(owners, &(struct d9__owner) { .kind = D9__OWNER_WAIT, .ns = time->wait_cpu_ns });
+	add(owners, &(struct d9__owner) { .kind = D9__OWNER_BETWEEN, .ns = time->outside_ns });
 	owners->asleep_ns = time->asleep_ns + time->outside_asleep_ns - outside_taken;
 	owners->left_ns = owners->awake_ns + owners->asleep_ns;
 }
@@ -204,8 +212,10 @@ struct d9__owners *d9__owners_make(const struct d9__analysis *a)
 		const struct d9__callback *callback = a->callbacks.items[i];
 
 		for (size_t j = 0; j < callback->n_on && j < a->timeline.n; j++)
-			if (callback->on[j] && d9__loop_time_total_ns(&a->timeline.items[j]->loop_time))
-				add_callback(a->timeline.items[j], &all[j], callback, callback->on[j]);
+			if (callback->on[j] &&
+			    d9__loop_time_total_ns(&a->timeline.items[j]->loop_time))
+				add_callback(a->timeline.items[j], &all[j], callback,
+					     callback->on[j]);
 		add_sources(a, all, callback);
 	}
 	for (size_t i = 0; all && i < a->timeline.n; i++)
@@ -224,7 +234,8 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 
 	return owners->n && owners->left_ns >= LEAST_NS &&
 	       (time->busy.longest_ns >= BUSY_NS ||
-		(time->busy.ns >= LEAST_NS && BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));
+		(time->busy.ns >= LEAST_NS &&
+		 BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));
 }
 
 /* ---- words ---- */
@@ -269,12 +280,15 @@ static void describe_asleep(const struct d9__analysis *a, const struct d9__owner
 	else if (told->n)
 		place = told->in[0].function;
 	snprintf(buf, size, " (%.0f %% asleep%s%s%s)", 100 * share,
-		 !place ? "" : blocked.lock && place == blocked.what ? " for " : " in ", place ? place : "",
+		 !place					 ? ""
+		 : blocked.lock && place == blocked.what ? " for "
+							 : " in ",
+		 place ? place : "",
 		 place && !strchr(place, '(') && place != blocked.what ? "()" : "");
 }
 
-void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owners, size_t max, char *buf,
-		     size_t size)
+void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owners, size_t max,
+		     char *buf, size_t size)
 {
 	uint64_t others_ns = owners->others_ns;
 	size_t used = 0;
@@ -296,5 +310,6 @@ void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owne
 		used += strlen(buf + used);
 	}
 	if (d9__owners_share(owners, others_ns) >= TOLD_SHARE)
-		snprintf(buf + used, size - used, "%sothers %.0f %%", used ? ", " : "", 100 * d9__owners_share(owners, others_ns));
+		snprintf(buf + used, size - used, "%sothers %.0f %%", used ? ", " : "",
+			 100 * d9__owners_share(owners, others_ns));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owners: to whom the time of a loop belongs, the one with most first.  Shares are of the time that
- * the machine, whoever stopped the process, and gaps in the recording left to the loop; what they
+ * the machine, stops of the process and gaps in the recording left to the loop; what they
  * took is in no owner's time.
  */
 
@@ -27,7 +27,8 @@ struct d9__owner {
 	const struct d9__callback *callback; /* NULL where none has it */
 	uint64_t ns, blocked_ns;	     /* own time, and of that asleep */
 	uint64_t calls;
-	struct d9__io io; /* what came of its reads and writes; all zero: nothing, or it is not recorded */
+	struct d9__io io; /* what came of its reads and writes; all zero: nothing, or it is not
+			     recorded */
 };
 
 #define D9__OWNERS_MAX 8
@@ -47,12 +48,13 @@ struct d9__owners {
 	uint64_t round_ns, calls_unknown_ns;
 };
 
-/* Those of each loop of |a|, by number of the worker, in new memory (free() it); NULL: out of memory. */
+/* The owners of each loop of |a|, by number of the worker, in new memory (free() it); NULL: out of
+ * memory. */
 struct d9__owners *d9__owners_make(const struct d9__analysis *a);
 
 /*
- * Whether the loop of |worker| is at its limit: it was busy for 3 s without a break, or for a fifth of the
- * trace.
+ * Whether the loop of |worker| is at its limit: it was busy for 3 s without a break, or for a fifth
+ * of the trace.
  */
 bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owners *owners);
 
@@ -66,5 +68,5 @@ const char *d9__owner_name(const struct d9__owner *owner, char *buf, size_t size
  * "authorise_request 78 % (76 % asleep in read(3)), library 2 %" into |buf|: owners of a hundredth
  * and more, at most |max|; "" if there is none.
  */
-void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owners, size_t max, char *buf,
-		     size_t size);
+void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owners, size_t max,
+		     char *buf, size_t size);

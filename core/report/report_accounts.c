@@ -21,7 +21,7 @@
 #define LOOPS_MAX  3
 #define OWNERS_MAX 3
 
-/* What the machine took is told from this share of the time awake on. */
+/* Time ready without a CPU is told from this part of the time awake on, one in so many. */
 #define TAKEN_PART 20
 
 struct account {
@@ -30,7 +30,7 @@ struct account {
 	const struct d9__owners *owners;
 };
 
-/* Those that were awake most first, by what the machine left them. */
+/* Loops that were awake most come first, by the time that the machine left them. */
 static int compare(const void *left, const void *right)
 {
 	const struct account *a = left, *b = right;
@@ -89,7 +89,8 @@ static bool is_main(const struct account *account, const char *name)
 }
 
 /* "main", "worker 3"; in a trace of several processes with the process in front. */
-static void describe_loop(const struct d9__report_all *all, const struct account *account, char *buf, size_t size)
+static void describe_loop(const struct d9__report_all *all, const struct account *account,
+			  char *buf, size_t size)
 {
 	const char *name = d9__report_worker_name(account->a, account->worker);
 	char worker[48];
@@ -97,8 +98,8 @@ static void describe_loop(const struct d9__report_all *all, const struct account
 	if (is_main(account, name))
 		name = "main";
 	snprintf(worker, sizeof(worker), "worker %llu", (unsigned long long)account->worker->id);
-	snprintf(buf, size, "%s%s%s", all->n > 1 ? d9__report_pid(account->a) : "", all->n > 1 ? " " : "",
-		 name ? name : worker);
+	snprintf(buf, size, "%s%s%s", all->n > 1 ? d9__report_pid(account->a) : "",
+		 all->n > 1 ? " " : "", name ? name : worker);
 }
 
 /* A share that is not 0 is not told as "0 %". */
@@ -110,13 +111,16 @@ static void put_percent(FILE *out, double share)
 		fprintf(out, "%.0f %%", 100 * share);
 }
 
-/* "; at its limit: 240,000 reads a second that bring data": of a loop that is busy with something. */
+/* "; at its limit: 240,000 reads a second that bring data": of a loop that is busy with something.
+ */
 static void put_limit(FILE *out, const struct account *account)
 {
 	const struct d9__io *io = &account->owners->io;
-	uint64_t useful = d9__io_useful(io), total_ns = d9__loop_time_total_ns(&account->worker->loop_time);
+	uint64_t useful = d9__io_useful(io),
+		 total_ns = d9__loop_time_total_ns(&account->worker->loop_time);
 
-	if (!d9__owners_saturated(account->worker, account->owners) || 2 * useful < d9__io_calls(io) || !useful)
+	if (!d9__owners_saturated(account->worker, account->owners) ||
+	    2 * useful < d9__io_calls(io) || !useful)
 		return;
 	fprintf(out, "; at its limit: %s %s a second",
 		d9__units_count(d9__finding_rate(useful, total_ns)).text,
@@ -142,9 +146,11 @@ static void put_line(const struct d9__report_all *all, const struct account *acc
 	put_percent(out, d9__owners_share(owners, owners->awake_ns));
 	fprintf(out, " awake%s%s", text[0] ? ": " : "", text);
 	put_limit(out, account);
-	if (owners->taken_ns && TAKEN_PART * owners->taken_ns >= owners->awake_ns + owners->taken_ns) {
+	if (owners->taken_ns &&
+	    TAKEN_PART * owners->taken_ns >= owners->awake_ns + owners->taken_ns) {
 		fputs("; without a CPU for another ", out);
-		put_percent(out, (double)owners->taken_ns / (double)(owners->taken_ns + owners->left_ns));
+		put_percent(out, (double)owners->taken_ns /
+					 (double)(owners->taken_ns + owners->left_ns));
 		fputs(" of the time", out);
 	}
 	if (fclose(out)) {
@@ -169,19 +175,22 @@ void d9__report_accounts(const struct d9__report_all *all)
 	for (size_t i = 0; i < n && i < LOOPS_MAX; i++)
 		put_line(all, &accounts[i]);
 	if (n > LOOPS_MAX)
-		d9__page_line(all->page, "and %zu more loop%s, awake for %.0f %% at most", n - LOOPS_MAX,
-			      n - LOOPS_MAX == 1 ? "" : "s",
-			      100 * d9__owners_share(accounts[LOOPS_MAX].owners, accounts[LOOPS_MAX].owners->awake_ns));
+		d9__page_line(all->page, "and %zu more loop%s, awake for %.0f %% at most",
+			      n - LOOPS_MAX, n - LOOPS_MAX == 1 ? "" : "s",
+			      100 * d9__owners_share(accounts[LOOPS_MAX].owners,
+						     accounts[LOOPS_MAX].owners->awake_ns));
 	free(accounts);
 }
 
 /* ---- JSON ---- */
 
-static void put_owner(struct d9__json *json, const struct d9__owners *owners, const struct d9__owner *owner)
+static void put_owner(struct d9__json *json, const struct d9__owners *owners,
+		      const struct d9__owner *owner)
 {
 	static const char *const kinds[] = {
-		[D9__OWNER_CALLBACK] = "callback", [D9__OWNER_PREPARE] = "prepare", [D9__OWNER_CHECK] = "check",
-		[D9__OWNER_LIBRARY] = "library",   [D9__OWNER_WAIT] = "wait",	     [D9__OWNER_BETWEEN] = "between",
+		[D9__OWNER_CALLBACK] = "callback", [D9__OWNER_PREPARE] = "prepare",
+		[D9__OWNER_CHECK] = "check",	   [D9__OWNER_LIBRARY] = "library",
+		[D9__OWNER_WAIT] = "wait",	   [D9__OWNER_BETWEEN] = "between",
 	};
 	char name[256];
 
@@ -195,7 +204,8 @@ static void put_owner(struct d9__json *json, const struct d9__owners *owners, co
 	d9__json_close(json, '}');
 }
 
-void d9__report_json_account(struct d9__json *json, const struct d9__worker *worker, const struct d9__owners *owners)
+void d9__report_json_account(struct d9__json *json, const struct d9__worker *worker,
+			     const struct d9__owners *owners)
 {
 	const struct d9__loop_time *time = &worker->loop_time;
 

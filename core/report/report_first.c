@@ -137,7 +137,8 @@ static char *shorten_prose(const char *text, size_t columns)
 	return asprintf(&out, "%.*s...", (int)cut, text) < 0 ? NULL : out;
 }
 
-/* As many sentences of |text| as fit in |columns|, and the first in any case: what to do is never cut.  NULL: out of memory. */
+/* As many sentences of |text| as fit in |columns|, and the first in any case: what to do is never
+ * cut.  NULL: out of memory. */
 static char *whole_sentences(const char *text, size_t columns)
 {
 	size_t end = 0, at = 0;

@@ -75,7 +75,8 @@ static void put_worker_samples(struct d9__json *json, const struct d9__analysis 
 	d9__json_close(json, '}');
 }
 
-void d9__report_json_worker(struct d9__json *json, const struct d9__report *report, const struct d9__worker *worker)
+void d9__report_json_worker(struct d9__json *json, const struct d9__report *report,
+			    const struct d9__worker *worker)
 {
 	const struct d9__analysis *a = report->analysis;
 	double ratio = d9__worker_cpu_ratio(worker);

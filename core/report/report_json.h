@@ -17,7 +17,8 @@ void d9__report_json_fired(struct d9__json *json, const struct d9__analysis *a);
 
 void d9__report_json_files(struct d9__json *json, const struct d9__analysis *a);
 void d9__report_json_degraded(struct d9__json *json, const struct d9__analysis *a);
-void d9__report_json_worker(struct d9__json *json, const struct d9__report *report, const struct d9__worker *worker);
+void d9__report_json_worker(struct d9__json *json, const struct d9__report *report,
+			    const struct d9__worker *worker);
 void d9__report_json_callback(struct d9__json *json, const struct d9__analysis *a,
 		       const struct d9__callback *callback);
 void d9__report_json_finding(struct d9__json *json, const struct d9__analysis *a,

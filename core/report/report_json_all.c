@@ -166,7 +166,8 @@ static void put_workers(struct all *all)
 	d9__json_open(all->json, "workers", '[');
 	for (size_t i = 0; i < all->n; i++)
 		for (size_t j = 0; j < all->reports[i].analysis->timeline.n; j++)
-			d9__report_json_worker(all->json, &all->reports[i], all->reports[i].workers[j]);
+			d9__report_json_worker(all->json, &all->reports[i],
+					       all->reports[i].workers[j]);
 	d9__json_close(all->json, ']');
 }
 

@@ -55,7 +55,8 @@ void d9__report_blocked(const struct d9__report *report, const struct d9__report
 /* The table of where time went in one process. */
 void d9__report_time(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page);
 
-/* The first line of it: the program, how long, what is missing.  |findings|: the |n| of all processes. */
+/* The first line of it: the program, how long, what is missing.  |findings|: the |n| of all
+ * processes. */
 void d9__report_headline(const struct d9__report_all *all, const struct d9__report_finding *findings, size_t n);
 
 /* Print whose the time of the loops was: a line each for those that were awake most. */
@@ -87,7 +88,8 @@ void d9__report_json_tasks_time(struct d9__json *json, const struct d9__analysis
 void d9__report_json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a);
 
 /* Whole keys: "account" of a worker, "ready", and "gain" of a finding. */
-void d9__report_json_account(struct d9__json *json, const struct d9__worker *worker, const struct d9__owners *owners);
+void d9__report_json_account(struct d9__json *json, const struct d9__worker *worker,
+			     const struct d9__owners *owners);
 void d9__report_json_ready(struct d9__json *json, const struct d9__analysis *a);
 void d9__report_json_gain(struct d9__json *json, const struct d9__finding *finding);
 
