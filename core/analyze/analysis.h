@@ -79,6 +79,11 @@ struct d9__analysis {
 	struct d9__gauge registered; /* tasks of a loop */
 	struct d9__population population;
 	struct d9__resource_usage usage;
+	/* The whole process stood still: by its recorder's word. */
+	struct {
+		uint64_t n, ns, longest_ns, longest_at_ns;
+		uint64_t suspended_ns; /* the machine was suspended: no part of any time here */
+	} stopped;
 	struct d9__machine machine;
 	struct d9__growth_state growth;
 	struct d9__texts places; /* where calls were found asleep */

@@ -555,6 +555,24 @@ static int on_loop_outside(struct d9__analysis *a, const struct d9_event *event)
 	return 0;
 }
 
+static void on_stopped(struct d9__analysis *a, const struct d9_event *event)
+{
+	uint64_t from_ns = d9_event_known_u64(event, D9_PROCESS_STOPPED_FROM_NS, 0);
+	uint64_t to_ns = d9_event_known_u64(event, D9_PROCESS_STOPPED_TO_NS, 0);
+	uint64_t ns = to_ns > from_ns ? to_ns - from_ns : 0;
+
+	a->stopped.suspended_ns += d9_event_known_u64(event, D9_PROCESS_STOPPED_SUSPENDED_NS, 0);
+	if (!ns)
+		return;
+	a->stopped.n++;
+	a->stopped.ns += ns;
+	if (ns > a->stopped.longest_ns) {
+		a->stopped.longest_ns = ns;
+		a->stopped.longest_at_ns = from_ns;
+	}
+	d9__timeline_stopped(&a->timeline, from_ns, to_ns);
+}
+
 static int on_fired(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t id = d9_event_known_u64(event, D9_DUMP_TRIGGER_TASK_ID, 0);
@@ -622,6 +640,9 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		return d9__analysis_told(a, event) < 0 ? -ENOMEM : d9__analysis_state(a, event);
 	case D9_EVENT_HELPER_RUN:
 		return on_helper_run(a, event);
+	case D9_EVENT_PROCESS_STOPPED:
+		on_stopped(a, event);
+		return 0;
 	case D9_EVENT_LOOP_OUTSIDE:
 		return on_loop_outside(a, event);
 	case D9_EVENT_STALE_TIMER:

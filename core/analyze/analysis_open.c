@@ -94,10 +94,12 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 	uint64_t id = d9_event_known_u64(event, D9_STUCK_POLL_TASK_ID, 0);
 	const struct d9_value *running = d9_event_known(event, D9_STUCK_POLL_RUNNING);
 	struct d9_text text = d9__known_text(event, D9_STUCK_POLL_SYSCALL);
+	struct d9_text kind = d9__known_text(event, D9_STUCK_POLL_KIND);
 	uint64_t for_ns = d9_event_known_u64(event, D9_STUCK_POLL_FOR_NS, 0);
 	struct d9__sign *sign;
 
-	if (!worker || for_ns > event->timestamp_ns)
+	/* CPU time of a loop that waits is in its account. */
+	if (!worker || for_ns > event->timestamp_ns || kind.len)
 		return;
 	sign = id ? sign_of(worker, id, event->timestamp_ns) :
 		    outside_sign(worker, event->timestamp_ns - for_ns, event->timestamp_ns);

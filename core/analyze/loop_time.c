@@ -87,6 +87,59 @@ static void spread(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns,
 	time->window.asleep_ns += part_of(asleep_ns, to_ns - from_ns, all_ns);
 }
 
+/* ---- stops ---- */
+
+/* A stop is no shorter. */
+#define STOP_NS (200 * D9__MS_NS)
+
+/* Take out of |part| what lies between two moments; how much of that was in callbacks. */
+static uint64_t stand_still(struct d9__loop_time *time, const struct d9__loop_long *part,
+			    uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t start_ns = part->from_ns > from_ns ? part->from_ns : from_ns;
+	uint64_t end_ns = least(part->to_ns, to_ns), ns = end_ns > start_ns ? end_ns - start_ns : 0;
+	uint64_t left_ns = ns, in_calls_ns = 0;
+
+	if (part->waited) {
+		left_ns -= take(&time->asleep_ns, left_ns);
+	} else {
+		in_calls_ns = take(&time->callback_ns, least(left_ns, part->calls_ns));
+		left_ns -= in_calls_ns;
+		left_ns -= take(&time->round_ns, left_ns);
+		left_ns -= take(&time->outside_asleep_ns, left_ns);
+		left_ns -= take(&time->outside_ns, left_ns);
+	}
+	time->stopped_ns += ns - left_ns;
+	return in_calls_ns;
+}
+
+/* A time without an event is over, which the newest stop may lie in; how much of it was in
+ * callbacks. */
+static uint64_t end_long(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns,
+			 uint64_t calls_ns, bool waited)
+{
+	uint64_t in_calls_ns = 0;
+
+	if (to_ns - from_ns < STOP_NS)
+		return 0;
+	time->newest_long = (struct d9__loop_long) { from_ns, to_ns, calls_ns, waited };
+	if (time->stop.to_ns)
+		in_calls_ns =
+			stand_still(time, &time->newest_long, time->stop.from_ns, time->stop.to_ns);
+	if (time->stop.to_ns <= to_ns)
+		time->stop.from_ns = time->stop.to_ns = 0;
+	return in_calls_ns;
+}
+
+uint64_t d9__loop_time_stopped(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
+{
+	if (to_ns > time->last_ns) {
+		time->stop.from_ns = from_ns;
+		time->stop.to_ns = to_ns;
+	}
+	return stand_still(time, &time->newest_long, from_ns, to_ns);
+}
+
 /* ---- parts ---- */
 
 static void reach(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
@@ -125,6 +178,7 @@ void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t
 	time->wait_cpu_ns += cpu_ns;
 	time->asleep_ns += left_ns;
 	spread(time, from_ns, to_ns, cpu_ns, left_ns);
+	end_long(time, from_ns, to_ns, 0, true);
 }
 
 /*
@@ -148,12 +202,12 @@ static uint64_t slept_outside(struct d9__loop_time *time, uint64_t *left_ns, uin
 	return outside_ns - at_work_ns;
 }
 
-void d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake *awake)
+uint64_t d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake *awake)
 {
 	uint64_t from_ns = awake->from_ns, left_ns, slept_ns, calls_ns;
 
 	if (!is_new(time, &from_ns, awake->to_ns))
-		return;
+		return 0;
 	reach(time, from_ns, awake->to_ns);
 	left_ns = awake->to_ns - from_ns;
 	calls_ns = take(&left_ns, awake->calls_ns);
@@ -163,6 +217,7 @@ void d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake
 				 awake->slept_ns);
 	time->round_ns += left_ns;
 	spread(time, from_ns, awake->to_ns, awake->own_ns, slept_ns);
+	return end_long(time, from_ns, awake->to_ns, calls_ns, false);
 }
 
 void d9__loop_time_outside(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)

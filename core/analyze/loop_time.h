@@ -41,6 +41,14 @@ struct d9__loop_time {
 	} busy;
 
 	/* State. */
+	struct d9__loop_long {
+		uint64_t from_ns, to_ns;
+		uint64_t calls_ns; /* in callbacks */
+		bool waited;
+	} newest_long; /* the newest time without an event that is long enough for a stop */
+	struct {
+		uint64_t from_ns, to_ns;
+	} stop; /* the newest, if the loop's events have not reached its end yet; else all 0 */
 	struct {
 		uint64_t from_ns, own_ns, asleep_ns; /* of the window that is open */
 		uint64_t run_ns, run_from_ns;	     /* busy without a break up to it */
@@ -63,7 +71,15 @@ struct d9__loop_awake {
 	uint64_t
 		slept_ns; /* asleep outside of its loop, by a guess: where no event tells of that */
 };
-void d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake *awake);
+
+/* Returns how long the process stood still in its callbacks. */
+uint64_t d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake *awake);
+
+/*
+ * The whole process stood still from |from_ns| to |to_ns|.  Returns how much of that lies in
+ * callbacks whose awake time is over.
+ */
+uint64_t d9__loop_time_stopped(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns);
 
 /* The thread had left its loop from |from_ns| to |to_ns|, in the awake time that is open. */
 void d9__loop_time_outside(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns);

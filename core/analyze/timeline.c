@@ -321,6 +321,36 @@ static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns
 		d9__loop_time_waited(&worker->loop_time, worker->park.ns, ns, used_ns, ready_ns);
 }
 
+/* The process stood still for |ns| in callbacks of |worker|: in the longest of those that it
+ * remembers. */
+static void take_stopped(struct d9__worker *worker, uint64_t ns)
+{
+	const struct d9__callback *callback = NULL;
+	uint64_t longest_ns = 0;
+	struct d9__callback_on *on;
+
+	for (size_t i = 0; ns && i < D9__WORKER_RECENT && i < worker->n_recent; i++) {
+		uint64_t call_ns = worker->recent[i].end_ns - worker->recent[i].start_ns;
+
+		if (call_ns <= longest_ns || call_ns < ns)
+			continue;
+		longest_ns = call_ns;
+		callback = worker->recent[i].callback;
+	}
+	on = callback ? d9__callback_on(callback, worker->number) : NULL;
+	if (on)
+		on->ns -= least(on->ns, ns);
+}
+
+void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint64_t to_ns)
+{
+	for (size_t i = 0; i < timeline->n; i++) {
+		struct d9__worker *worker = timeline->items[i];
+
+		take_stopped(worker, d9__loop_time_stopped(&worker->loop_time, from_ns, to_ns));
+	}
+}
+
 /*
  * The awake time that ended at |ns| needed the CPU and slept in callbacks for |own_ns|, and slept
  * outside of its loop for |slept_ns|, as it seems.
@@ -335,6 +365,8 @@ static void account_awake(struct d9__worker *worker, uint64_t ns, uint64_t own_n
 					   .calls_ns = worker->poll_ns - worker->unpark.pieces_ns,
 					   .own_ns = own_ns,
 					   .slept_ns = slept_ns });
+
+	take_stopped(worker, stopped_ns);
 }
 
 /*

@@ -217,6 +217,10 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			uint64_t cpu_ns, uint64_t wait_ns, uint32_t tid);
 
+/* The whole process stood still from |from_ns| to |to_ns|: that is no doing of its loops and
+ * callbacks. */
+void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint64_t to_ns);
+
 /* The one worker with an open piece; NULL: none has one, or several have. */
 const struct d9__worker *d9__timeline_only_open(const struct d9__timeline *timeline);
 

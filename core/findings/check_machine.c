@@ -317,3 +317,53 @@ void d9__check_cpu_contention(struct d9__findings *findings)
 					 d9__units_ns(worker->cpu_ns).text);
 	}
 }
+
+/* Critical from here on. */
+#define STOPPED_CRITICAL_NS D9__SECOND_NS
+
+static void stopped(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	const char *times = a->stopped.n == 1 ? "" : d9__units_count(a->stopped.n).text;
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, a->stopped.ns >= STOPPED_CRITICAL_NS ? D9__CRITICAL : D9__WARNING,
+		a->stopped.ns,
+		"Look outside of the program for who stopped it then: kill -STOP, a debugger, "
+		"docker pause, a "
+		"frozen cgroup, a paused virtual machine. No callback is to blame for what was "
+		"late.",
+		"The whole process stood still for %s%s%s%s: no thread of it ran.",
+		d9__units_ns(a->stopped.ns).text, *times ? ", " : "", times,
+		*times ? " times" : "");
+	d9__finding_set_name(findings, finding, "process", strlen("process"));
+	d9__finding_set_brief(findings, finding, "was stopped from outside for %s%s%s%s",
+			      d9__units_ns(a->stopped.ns).text, *times ? ", " : "", times,
+			      *times ? " times" : "");
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence) { .at_ns = a->stopped.longest_at_ns,
+							  .duration_ns = a->stopped.longest_ns },
+				 "the longest; what fell into it is in no callback's account");
+}
+
+static void suspended(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, D9__INFO, a->stopped.suspended_ns,
+		"Nothing here counts that time: clocks that measure it stand still meanwhile.",
+		"The machine was suspended for %s.", d9__units_ns(a->stopped.suspended_ns).text);
+	d9__finding_set_brief(findings, finding, "the machine was suspended for %s",
+			      d9__units_ns(a->stopped.suspended_ns).text);
+}
+
+void d9__check_stopped(struct d9__findings *findings)
+{
+	if (findings->analysis->stopped.n)
+		stopped(findings);
+	if (findings->analysis->stopped.suspended_ns)
+		suspended(findings);
+}

@@ -151,6 +151,7 @@ void d9__check_idle_wakes(struct d9__findings *findings);
 /* check_machine.c */
 void d9__check_short_of_cpu(struct d9__findings *findings);
 void d9__check_cpu_contention(struct d9__findings *findings);
+void d9__check_stopped(struct d9__findings *findings);
 
 /*
  * How long loops' threads were ready without a CPU, and who had it: the limit of the process's cgroup held it (by

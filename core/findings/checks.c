@@ -21,6 +21,7 @@ static const struct {
 	{ "incomplete-data", D9__ABOUT_DATA, d9__check_incomplete_data },
 	{ "degraded-hooks", D9__ABOUT_DATA, d9__check_degraded_hooks },
 	{ "refused-source", D9__ABOUT_DATA, d9__check_refused_source },
+	{ "stopped", D9__ABOUT_TIME, d9__check_stopped },
 	{ "stuck-callback", D9__ABOUT_TIME, d9__check_stuck_callback },
 	{ "accept-storm", D9__ABOUT_TIME, d9__check_accept_storm },
 	{ "spin", D9__ABOUT_TIME, d9__check_spin },
