@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Usage: memory, CPU and descriptors of this process, second by second: they must not grow. */
+/* Usage: memory, descriptors and disk of this process, second by second: they must not grow. */
 
 #ifndef D9_SOAK_USAGE_H
 #define D9_SOAK_USAGE_H
