@@ -123,23 +123,29 @@ static __attribute__((noinline)) struct d9__io_row *move(struct d9__thread *thre
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* False: recording is off, or this is a handler inside of a record. */
-INLINE bool enter(struct d9__slot *slot)
+/*
+ * False: recording is off, or this is a handler inside of a count.  One that a longjmp() out of a
+ * handler has left, or in which a child of vfork() was killed, is over where it lay no higher.
+ */
+INLINE bool enter(struct d9__thread *thread)
 {
-	if (__builtin_expect(!d9__slot_is_real(slot) || !d9__gate_open(D9__GATE_LOOP) ||
-				     atomic_load_explicit(&slot->busy, memory_order_relaxed),
+	uintptr_t here = (uintptr_t)&here;
+	uintptr_t counting = atomic_load_explicit(&thread->io.counting, memory_order_relaxed);
+
+	if (__builtin_expect(!d9__slot_is_real(d9__self.slot) || !d9__gate_open(D9__GATE_LOOP) ||
+				     here < counting,
 			     0))
 		return false;
 	/* A handler that runs from here on counts nothing. */
-	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	atomic_store_explicit(&thread->io.counting, here, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	return true;
 }
 
-INLINE void leave(struct d9__slot *slot)
+INLINE void leave(struct d9__thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+	atomic_store_explicit(&thread->io.counting, 0, memory_order_relaxed);
 }
 
 INLINE uint64_t task_of(const struct d9__thread *thread)
@@ -169,11 +175,10 @@ static void add_error(struct d9__io_row *row)
 void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int fd, int64_t result,
 		       bool is_empty)
 {
-	struct d9__slot *slot = d9__self.slot;
 	struct d9__io_row *row;
 	uint64_t task;
 
-	if (!enter(slot))
+	if (!enter(thread))
 		return;
 	task = task_of(thread);
 	row = thread->io.row;
@@ -184,7 +189,7 @@ void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int f
 	if (is_empty)
 		add(&row->figures[D9__IO_EOF], 1);
 	add_call(row, kind, fd);
-	leave(slot);
+	leave(thread);
 }
 
 /* A call of another task than the one before. */
@@ -192,33 +197,31 @@ static __attribute__((noinline)) void move_and_count(struct d9__thread *thread,
 						     enum d9__io_figure kind, int fd,
 						     uint64_t bytes)
 {
-	struct d9__slot *slot = d9__self.slot;
 	struct d9__io_row *row;
 
-	if (!enter(slot))
+	if (!enter(thread))
 		return;
 	row = move(thread, task_of(thread));
 	add(&row->figures[kind + 1], bytes);
 	add_call(row, kind, fd);
-	leave(slot);
+	leave(thread);
 }
 
 void d9__task_io_moved(struct d9__thread *thread, enum d9__io_figure kind, int fd, uint64_t bytes)
 {
-	struct d9__slot *slot = d9__self.slot;
 	struct d9__io_row *row;
 
-	if (!enter(slot))
+	if (!enter(thread))
 		return;
 	row = thread->io.row;
 	if (__builtin_expect(!row || thread->io.task != task_of(thread), 0)) {
-		leave(slot);
+		leave(thread);
 		move_and_count(thread, kind, fd, bytes);
 		return;
 	}
 	add(&row->figures[kind + 1], bytes);
 	add_call(row, kind, fd);
-	leave(slot);
+	leave(thread);
 }
 
 /* ---- telling ---- */

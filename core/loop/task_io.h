@@ -49,6 +49,7 @@ struct d9__task_io {
 	/* Owner thread.  The row that the latest call counted in, and of which task that was. */
 	struct d9__io_row *row; /* NULL: none yet */
 	uint64_t task;
+	_Atomic(uintptr_t) counting; /* where on the stack a call is being counted; 0: none is */
 	/* Rows before these are in use in this pass of the flush thread. */
 	uint32_t pass, next_task, next_callback;
 	uint32_t callbacks[D9__IO_CALLBACKS]; /* handles of their names */

@@ -520,7 +520,13 @@ static void read_in_handler(int signal)
 	read_gets(3);
 }
 
-static void test_a_handler_counts_but_not_inside_a_record(void)
+/* As if this thread stood inside a count that began at |address| of its stack. */
+static void pretend_to_count(uintptr_t address)
+{
+	atomic_store(&d9__self.thread->io.counting, address);
+}
+
+static void test_a_handler_counts_but_not_inside_a_count(void)
 {
 	struct sigaction action = { .sa_handler = read_in_handler };
 
@@ -528,13 +534,56 @@ static void test_a_handler_counts_but_not_inside_a_record(void)
 	begin_test();
 	begin_callback(1);
 	raise(SIGUSR1);
-	atomic_store(&d9__self.slot->busy, 1);
+	pretend_to_count(UINTPTR_MAX);
 	raise(SIGUSR1);
-	atomic_store(&d9__self.slot->busy, 0);
+	pretend_to_count(0);
 	end_callback();
 	tell();
 	CU_ASSERT_EQUAL(told_of(callback_task)->io[D9__IO_READS], 1);
 	CU_ASSERT_EQUAL(told_of(callback_task)->io[D9__IO_READ_BYTES], 3);
+	end_test();
+}
+
+static void test_a_count_that_was_left_by_a_jump_stops_no_later_one(void)
+{
+	begin_test();
+	begin_callback(1);
+	pretend_to_count(1);
+	read_gets(4);
+	CU_ASSERT_EQUAL(atomic_load(&d9__self.thread->io.counting), 0);
+	end_callback();
+	tell();
+	CU_ASSERT_EQUAL(told_of(callback_task)->io[D9__IO_READS], 1);
+	end_test();
+}
+
+static void *read_in_vfork(void *arg)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		read_gets(7);
+		_exit(0);
+	}
+	*(int *)arg = waitpid(pid, NULL, 0) == pid;
+	return arg;
+}
+
+/* It has the memory of its parent, which stands still meanwhile. */
+static void test_a_child_of_vfork_counts_for_the_callback_that_made_it(void)
+{
+	int ended = 0;
+
+	begin_test();
+	begin_callback(1);
+	read_gets(1);
+	read_in_vfork(&ended);
+	read_gets(2);
+	end_callback();
+	tell();
+	CU_ASSERT(ended);
+	CU_ASSERT_EQUAL(told_of(callback_task)->io[D9__IO_READS], 3);
+	CU_ASSERT_EQUAL(told_of(callback_task)->io[D9__IO_READ_BYTES], 1 + 7 + 2);
 	end_test();
 }
 
@@ -621,8 +670,12 @@ int main(void)
 		{ "threads without a loop do not count", test_threads_without_a_loop_do_not_count },
 		{ "a forked child counts nothing, and tells nothing of its parent",
 		  test_a_forked_child_counts_nothing_and_tells_nothing_of_its_parent },
-		{ "a handler counts, but not inside a record",
-		  test_a_handler_counts_but_not_inside_a_record },
+		{ "a handler counts, but not inside a count",
+		  test_a_handler_counts_but_not_inside_a_count },
+		{ "a count that was left by a jump stops no later one",
+		  test_a_count_that_was_left_by_a_jump_stops_no_later_one },
+		{ "a child of vfork() counts for the callback that made it",
+		  test_a_child_of_vfork_counts_for_the_callback_that_made_it },
 		{ "each call is told once, however many threads count",
 		  test_each_call_is_told_once_however_many_threads_count },
 		CU_TEST_INFO_NULL,
