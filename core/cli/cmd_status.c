@@ -501,7 +501,7 @@ static void put_io(struct d9__text_out *out, const struct d9__recorder_seen *rec
 	if (!state)
 		return;
 	put_label(out, "I/O");
-	if (calls && events && len == 2)
+	if (calls && events && len == 2 && *calls != '0')
 		len = (size_t)snprintf(text, sizeof(text),
 				       "on; %.*s calls counted, told in %.*s events",
 				       (int)n_calls, calls, (int)n_events, events);
