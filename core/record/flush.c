@@ -399,6 +399,8 @@ static void sample_at_last(uint64_t now_ns)
 	if (!own)
 		return;
 	d9__usage_sample(own, now_ns);
+	if (d9__usage_is_wanted())
+		d9__process_state_write_last(&self->process, own, now_ns);
 	d9__sources_end(own, now_ns);
 	d9__slot_give_back();
 	drain_rest(now_ns);
@@ -570,6 +572,7 @@ static void *flush_main(void *arg)
 	self->loss_ns = self->announced_ns = 0;
 	self->lost_before = d9__health_lost(); /* by recorders before this one */
 	self->jit = (struct d9__jit_copy){ 0 };
+	self->process = (struct d9__process_state){ .told_ns = 0 };
 	self->log = (struct d9__note_teller){ .next = d9__notes_told() };
 	self->second_ns = d9__clock_mono_ns();
 	d9__pace_begin(&self->pace, self->second_ns);

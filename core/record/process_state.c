@@ -14,11 +14,13 @@
 #include "base/descriptors.h"
 #include "base/dir.h"
 #include "base/time.h"
+#include "format/hash.h"
 #include "record/process_state.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
 
 #define COUNTED_A_SECOND 100 /* descriptors, where they have to be counted: 1,000 every ten seconds */
+#define OPEN_EVERY_NS (30 * D9__SECOND_NS) /* a limit may come to a group that had none */
 #define STEAL_EVERY_NS (10 * D9__SECOND_NS) /* the kernel adds up all processors and interrupts for it */
 
 /* ---- files ---- */
@@ -91,11 +93,80 @@ static void open_group(void *arg, const char *dir, bool unified)
 		close(fd);
 }
 
+static void close_groups(struct d9__process_state *state)
+{
+	for (unsigned i = 0; i < D9__STATE_CGROUPS; i++) {
+		if (state->cgroups[i] > 0)
+			close(state->cgroups[i]);
+		state->cgroups[i] = 0;
+	}
+}
+
+/* Add up what the groups that are open tell.  False: none does; one that was removed does not. */
+static bool read_groups(const struct d9__process_state *state, struct d9__throttled *out)
+{
+	struct d9__process_figures figures = { 0 };
+	char text[1024];
+
+	for (unsigned i = 0; i < D9__STATE_CGROUPS && state->cgroups[i]; i++)
+		if (read_text(state->cgroups[i], text, sizeof(text)))
+			d9__process_state_parse_cgroup(text, &figures);
+	if (figures.has_throttled)
+		*out = (struct d9__throttled){ figures.throttled_ns, figures.throttled };
+	return figures.has_throttled;
+}
+
+/* Groups count from beginnings of their own, and the process's figures go on. */
+static void open_groups(struct d9__process_state *state, uint64_t now_ns)
+{
+	struct d9__throttled before = state->groups;
+
+	close_groups(state);
+	d9__cgroup_each("cpu", open_group, state);
+	state->opening_ns = now_ns + OPEN_EVERY_NS;
+	state->throttles = read_groups(state, &state->groups);
+	state->others.ns += before.ns - state->groups.ns;
+	state->others.times += before.times - state->groups.times;
+}
+
+/* Whether the process has come into another group since this was asked last. */
+static bool has_moved(struct d9__process_state *state)
+{
+	char text[4096];
+	uint64_t member;
+
+	if (!read_text(state->membership, text, sizeof(text)))
+		return false;
+	member = d9__hash_bytes(0, text, strlen(text));
+	if (member == state->member)
+		return false;
+	state->member = member;
+	return true;
+}
+
+/* A table of descriptors that the program has, too, is left alone while it runs. */
+static void look_at_groups(struct d9__process_state *state, uint64_t now_ns)
+{
+	state->throttles = read_groups(state, &state->groups);
+	if (d9__descriptors_are_shared())
+		return;
+	if (has_moved(state) || now_ns >= state->opening_ns)
+		open_groups(state, now_ns);
+}
+
+uint64_t d9__process_state_throttled(const struct d9__process_state *state)
+{
+	struct d9__throttled now = state->groups;
+
+	read_groups(state, &now);
+	return now.ns - state->groups.ns;
+}
+
 void d9__process_state_begin(struct d9__process_state *state)
 {
 	struct stat st;
 
-	*state = (struct d9__process_state){ 0 };
+	d9__process_state_end(state);
 	if (d9__descriptors_are_few())
 		return;
 	state->statm = open_at(AT_FDCWD, "/proc/self/statm", 0);
@@ -104,21 +175,23 @@ void d9__process_state_begin(struct d9__process_state *state)
 	/* Of the process's first thread: not this one's, which has a table of its own. */
 	state->fd_dir = open_at(AT_FDCWD, "/proc/self/fd", O_DIRECTORY);
 	state->has_fd_count = state->fd_dir && !fstat(state->fd_dir, &st) && st.st_size > 0;
-	d9__cgroup_each("cpu", open_group, state);
-	state->throttled_ns = d9__process_state_throttled(state);
+	state->membership = open_at(AT_FDCWD, "/proc/self/cgroup", 0);
+	has_moved(state);
+	open_groups(state, 0);
 }
 
 void d9__process_state_end(struct d9__process_state *state)
 {
-	const int fds[] = { state->statm, state->stat, state->task_dir, state->fd_dir };
+	const int fds[] = { state->statm, state->stat, state->task_dir, state->fd_dir,
+			    state->membership };
 
 	for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] > 0)
 			close(fds[i]);
-	for (unsigned i = 0; i < D9__STATE_CGROUPS; i++)
-		if (state->cgroups[i] > 0)
-			close(state->cgroups[i]);
-	*state = (struct d9__process_state){ 0 };
+	close_groups(state);
+	*state = (struct d9__process_state){ .groups = state->groups,
+					     .others = state->others,
+					     .told_ns = state->told_ns };
 }
 
 /* ---- looks ---- */
@@ -177,23 +250,6 @@ static uint64_t resident_bytes(const struct d9__process_state *state)
 		pages = strtoull(at, NULL, 10);
 	}
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static void read_groups(const struct d9__process_state *state, struct d9__process_figures *out)
-{
-	char text[1024];
-
-	for (unsigned i = 0; i < D9__STATE_CGROUPS && state->cgroups[i]; i++)
-		if (read_text(state->cgroups[i], text, sizeof(text)))
-			d9__process_state_parse_cgroup(text, out);
-}
-
-uint64_t d9__process_state_throttled(const struct d9__process_state *state)
-{
-	struct d9__process_figures now = { .throttled_ns = 0 };
-
-	read_groups(state, &now);
-	return now.throttled_ns - state->throttled_ns;
 }
 
 /* The eighth figure of the line of all processors, in clock ticks. */
@@ -263,8 +319,10 @@ void d9__process_state_look(struct d9__process_state *state, uint64_t now_ns, st
 	*out = (struct d9__process_figures){ .resident_bytes = resident_bytes(state),
 					     .descriptors = count_descriptors(state, now_ns),
 					     .threads = count_threads(state) };
-	read_groups(state, out);
-	state->throttled_ns = out->throttled_ns;
+	look_at_groups(state, now_ns);
+	out->has_throttled = state->throttles;
+	out->throttled_ns = state->others.ns + state->groups.ns;
+	out->throttled = state->others.times + state->groups.times;
 	look_at_steal(state, now_ns);
 	out->has_steal = state->has_steal;
 	out->steal_ns = state->steal_ns;
@@ -282,20 +340,39 @@ static uint8_t *put_optional(uint8_t *p, bool present, uint64_t value)
 	return present ? d9__varint_put(p, value) : p;
 }
 
-void d9__process_state_write(struct d9__process_state *state, struct d9__slot *own, uint64_t now_ns)
+static void write_figures(struct d9__slot *own, uint64_t now_ns,
+			  const struct d9__process_figures *found)
 {
-	struct d9__process_figures found;
 	uint8_t *p;
 
-	d9__process_state_look(state, now_ns, &found);
 	p = d9__emit_begin(own, D9__EVENT_PROCESS_STATE, now_ns, 7 * D9__VARINT_MAX + 4);
 	if (!p)
 		return;
-	p = d9__varint_put(p, found.resident_bytes);
-	p = d9__varint_put(p, found.descriptors);
-	p = d9__varint_put(p, found.threads);
-	p = put_optional(p, found.has_throttled, found.throttled_ns);
-	p = put_optional(p, found.has_throttled, found.throttled);
-	p = put_optional(p, found.has_steal, found.steal_ns);
-	d9__emit_end(own, put_optional(p, found.has_runqueue, found.runqueue_ns));
+	p = d9__varint_put(p, found->resident_bytes);
+	p = d9__varint_put(p, found->descriptors);
+	p = d9__varint_put(p, found->threads);
+	p = put_optional(p, found->has_throttled, found->throttled_ns);
+	p = put_optional(p, found->has_throttled, found->throttled);
+	p = put_optional(p, found->has_steal, found->steal_ns);
+	d9__emit_end(own, put_optional(p, found->has_runqueue, found->runqueue_ns));
+}
+
+void d9__process_state_write(struct d9__process_state *state, struct d9__slot *own, uint64_t now_ns)
+{
+	struct d9__process_figures found;
+
+	d9__process_state_look(state, now_ns, &found);
+	state->told_ns = found.throttled_ns;
+	write_figures(own, now_ns, &found);
+}
+
+/* Only then: a program that ends has given up things, which is no end of its growth. */
+void d9__process_state_write_last(struct d9__process_state *state, struct d9__slot *own,
+				  uint64_t now_ns)
+{
+	struct d9__process_figures found;
+
+	d9__process_state_look(state, now_ns, &found);
+	if (found.has_throttled && found.throttled_ns != state->told_ns)
+		write_figures(own, now_ns, &found);
 }

@@ -44,10 +44,14 @@ static void sample(struct d9__source *source, struct d9__slot *slot, uint64_t no
 
 static struct d9__source usage = { .name = "usage", .sample = sample };
 
+bool d9__usage_is_wanted(void)
+{
+	return atomic_load_explicit(&usage.period_ns, memory_order_relaxed) != 0;
+}
+
 bool d9__usage_is_on(void)
 {
-	return d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT) &&
-	       atomic_load_explicit(&usage.period_ns, memory_order_relaxed) != 0;
+	return d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT) && d9__usage_is_wanted();
 }
 
 void d9__usage_set_interval(uint64_t interval_ns)
@@ -58,6 +62,6 @@ void d9__usage_set_interval(uint64_t interval_ns)
 
 void d9__usage_sample(struct d9__slot *slot, uint64_t now_ns)
 {
-	if (atomic_load_explicit(&usage.period_ns, memory_order_relaxed))
+	if (d9__usage_is_wanted())
 		write_usage(slot, now_ns);
 }

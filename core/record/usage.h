@@ -11,7 +11,8 @@ struct d9__slot;
 /* Sample every |interval_ns|; 0: never. */
 void d9__usage_set_interval(uint64_t interval_ns);
 
-/* Whether that is wanted, and recording is on. */
+/* Whether that is wanted; and recording is on. */
+bool d9__usage_is_wanted(void);
 bool d9__usage_is_on(void);
 
 /* Flush thread, into its own slot: one sample now, if any are wanted. */

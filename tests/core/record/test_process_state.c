@@ -3,9 +3,12 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/record/scratch.h"
 #include "record/process_state.h"
 #include "support/d9_test.h"
 
@@ -112,6 +115,153 @@ static void test_throttling_is_read_from_both_versions_of_cgroups(void)
 	CU_ASSERT_FALSE(d9__process_state_parse_cgroup("usage_usec 5\nuser_usec 4\n", &figures));
 }
 
+/* ---- cgroups that the test makes ---- */
+
+static bool faked;
+
+/* Of a machine that has them elsewhere: |path| itself, or where the test keeps it. */
+static const char *place_of(const char *path, char *buf, size_t size)
+{
+	static const char root[] = "/sys/fs/cgroup";
+
+	if (faked && !strcmp(path, "/proc/self/cgroup"))
+		snprintf(buf, size, "%.2000s/membership", scratch_dir);
+	else if (faked && !strncmp(path, root, strlen(root)))
+		snprintf(buf, size, "%.2000s%.2000s", scratch_dir, path + strlen(root));
+	else
+		return path;
+	return buf;
+}
+
+int __wrap_open(const char *path, int flags, ...);
+int __real_open(const char *path, int flags, ...);
+int __wrap_openat(int dir, const char *path, int flags, ...);
+int __real_openat(int dir, const char *path, int flags, ...);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	char buf[PATH_MAX];
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	return __real_open(place_of(path, buf, sizeof(buf)), flags, mode);
+}
+
+int __wrap_openat(int dir, const char *path, int flags, ...)
+{
+	char buf[PATH_MAX];
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	return __real_openat(dir, place_of(path, buf, sizeof(buf)), flags, mode);
+}
+
+static void put_file(const char *name, const char *text)
+{
+	char path[PATH_MAX];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%.2000s/%s", scratch_dir, name);
+	out = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+/* The cgroup |name| has throttled |times| times, for |usec| in all. */
+static void put_group(const char *name, unsigned times, unsigned usec)
+{
+	char path[PATH_MAX], text[128];
+
+	snprintf(path, sizeof(path), "%.2000s/%s", scratch_dir, name);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/cpu.stat", name);
+	snprintf(text, sizeof(text), "nr_periods 1\nnr_throttled %u\nthrottled_usec %u\n", times,
+		 usec);
+	put_file(path, text);
+}
+
+static void begin_faked(const char *membership)
+{
+	memset(&state, 0, sizeof(state));
+	put_file("membership", membership);
+	faked = true;
+	d9__process_state_begin(&state);
+}
+
+static void end_faked(void)
+{
+	d9__process_state_end(&state);
+	faked = false;
+	scratch_remove();
+}
+
+static void check_throttled(uint64_t second, uint64_t times, uint64_t usec)
+{
+	struct d9__process_figures figures = look(second);
+
+	CU_ASSERT_TRUE(figures.has_throttled);
+	CU_ASSERT_EQUAL(figures.throttled, times);
+	CU_ASSERT_EQUAL(figures.throttled_ns, usec * 1000);
+}
+
+static void test_throttling_counts_from_the_start(void)
+{
+	scratch_new();
+	put_group("a", 7, 7000);
+	begin_faked("0::/a\n");
+	check_throttled(1, 0, 0);
+	put_group("a", 9, 9500);
+	CU_ASSERT_EQUAL(d9__process_state_throttled(&state), 2500 * 1000);
+	check_throttled(2, 2, 2500);
+	CU_ASSERT_EQUAL(d9__process_state_throttled(&state), 0);
+	end_faked();
+}
+
+static void test_the_count_goes_on_in_another_cgroup(void)
+{
+	scratch_new();
+	put_group("a", 7, 7000);
+	put_group("b", 1000, 1000000);
+	begin_faked("0::/a\n");
+	put_group("a", 8, 8000);
+	put_file("membership", "0::/b\n");
+	check_throttled(1, 1, 1000);
+	put_group("a", 100, 100000);
+	put_group("b", 1003, 1000500);
+	check_throttled(2, 4, 1500);
+	/* One that is gone keeps what it was. */
+	put_file("membership", "0::/c\n");
+	CU_ASSERT_FALSE(look(3).has_throttled);
+	put_group("c", 5, 5000);
+	put_file("membership", "0::/c\n0::/\n");
+	check_throttled(4, 4, 1500);
+	put_group("c", 6, 5100);
+	check_throttled(5, 5, 1600);
+	end_faked();
+}
+
+static void test_a_limit_that_comes_later_is_seen_half_a_minute_later(void)
+{
+	scratch_new();
+	put_group("a", 0, 0);
+	put_file("a/cpu.stat", "usage_usec 5\n");
+	begin_faked("0::/a\n");
+	CU_ASSERT_FALSE(look(31).has_throttled);
+	put_group("a", 3, 3000);
+	CU_ASSERT_FALSE(look(60).has_throttled);
+	check_throttled(61, 0, 0);
+	put_group("a", 5, 5000);
+	check_throttled(62, 2, 2000);
+	end_faked();
+}
+
 static const CU_TestInfo tests[] = {
 	{ "descriptors of the program are counted", test_descriptors_of_the_program_are_counted },
 	{ "where descriptors have to be counted the count is the same",
@@ -121,6 +271,10 @@ static const CU_TestInfo tests[] = {
 	  test_threads_are_counted_and_what_they_waited_never_shrinks },
 	{ "throttling is read from both versions of cgroups",
 	  test_throttling_is_read_from_both_versions_of_cgroups },
+	{ "throttling counts from the start", test_throttling_counts_from_the_start },
+	{ "the count goes on in another cgroup", test_the_count_goes_on_in_another_cgroup },
+	{ "a limit that comes later is seen half a minute later",
+	  test_a_limit_that_comes_later_is_seen_half_a_minute_later },
 	CU_TEST_INFO_NULL,
 };
 
