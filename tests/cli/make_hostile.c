@@ -82,7 +82,7 @@ static void put_named(struct trace *t, uint64_t ns)
 		{ "RecorderLogEvent", "level:7 text:4" },
 		{ "DumpTriggerEvent", "trigger:7 dump_id:7" },
 		{ "BlockingCallEvent", "function:7" },
-		{ "StuckPollEvent", "syscall:7 wchan:7" },
+		{ "StuckPollEvent", "syscall:7 wchan:7 kind:7" },
 		{ "LoopTasksEvent", "loop:7" },
 		{ "HelperRunEvent", "function:7" },
 		{ "LastSignEvent", "span:7" },

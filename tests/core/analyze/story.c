@@ -75,7 +75,8 @@ void story_begin(struct story *s)
 	trace_builtin_fields(t, STATE, "ProcessStateEvent",
 			     "resident_bytes descriptors threads cgroup_throttled_ns cgroup_throttled");
 	trace_builtin(t, LAST_SIGN, "LastSignEvent");
-	trace_builtin(t, STUCK, "StuckPollEvent");
+	trace_builtin_fields(t, STUCK, "StuckPollEvent",
+			     "worker_id task_id syscall running for_ns wchan");
 	trace_schema(t, FIGURES, "OffCpuEvent",
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 minor_faults:9 user_cpu_ns:9 "
 		     "system_cpu_ns:9");
