@@ -248,8 +248,9 @@ void d9__loop_time_lost(struct d9__loop_time *time, uint64_t from_ns, uint64_t t
 {
 	if (!is_new(time, &from_ns, to_ns))
 		return;
-	reach(time, from_ns, to_ns);
-	time->lost_ns += to_ns - from_ns;
+	/* The first begins the loop's time, the second skips to the end. */
+	reach(time, from_ns, from_ns);
+	reach(time, to_ns, to_ns);
 }
 
 void d9__loop_time_finish(struct d9__loop_time *time)
