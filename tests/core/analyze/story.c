@@ -41,6 +41,9 @@ enum {
 	ACCEPT_QUEUE,
 	SAMPLE,
 	DISK,
+	OUTSIDE,
+	RUN_QUEUE,
+	STACK_SAMPLE,
 };
 
 static uint64_t at(uint64_t us)
@@ -90,6 +93,9 @@ void story_begin(struct story *s)
 	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source cpu");
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
+	trace_builtin(t, OUTSIDE, "LoopOutsideEvent");
+	trace_builtin_fields(t, RUN_QUEUE, "ProcessStateEvent", "resident_bytes runqueue_ns");
+	trace_builtin_fields(t, STACK_SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
 	trace_builtin(t, LOOP_TASKS, "LoopTasksEvent");
 	trace_schema(t, HELPER_RUN, "HelperRunEvent",
 		     "function:7 item:9 task_id:9 wait_ns:9 run_ns:9");
@@ -316,6 +322,13 @@ void story_left_cpu(struct story *s, unsigned worker, uint64_t us, int switched)
 	trace_event(&s->t, SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(1), switched, UINT64_C(0));
 }
 
+void story_sample_in(struct story *s, unsigned worker, uint64_t us, size_t n, const uint64_t *addresses)
+{
+	uint64_t stack = trace_stack(&s->t, n, addresses);
+
+	trace_event(&s->t, STACK_SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(0), stack);
+}
+
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors)
 {
 	trace_event(&s->t, HELD, at(us), resident_kib * 1024, descriptors, UINT64_C(1));
@@ -328,6 +341,16 @@ void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t t
 
 	trace_event(&s->t, SOURCE_TIME, at(us), (uint64_t)worker, task, text, calls, total_us * 1000,
 		    max_us * 1000);
+}
+
+void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us)
+{
+	trace_event(&s->t, OUTSIDE, at(to_us), (uint64_t)worker, at(from_us), at(to_us));
+}
+
+void story_run_queue(struct story *s, uint64_t us, uint64_t ready_us)
+{
+	trace_event(&s->t, RUN_QUEUE, at(us), UINT64_C(1), 1, ready_us * 1000);
 }
 
 void story_stale_timer(struct story *s, unsigned worker, uint64_t us, uint64_t task,

@@ -74,9 +74,15 @@ void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, ui
 void story_sample(struct story *s, unsigned worker, uint64_t us);
 /* Its thread left the CPU: the kernel's record of it, or, not |switched|, the stack of a call that blocked. */
 void story_left_cpu(struct story *s, unsigned worker, uint64_t us, int switched);
+/* Its thread was found on the CPU in a function of |n| addresses, the innermost first. */
+void story_sample_in(struct story *s, unsigned worker, uint64_t us, size_t n, const uint64_t *addresses);
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors);
 void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *phase,
 		       uint64_t calls, uint64_t total_us, uint64_t max_us);
+/* The thread had left its loop at |from_us|, and enters it again. */
+void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us);
+/* All threads of the process were ready without a CPU for |ready_us| so far. */
+void story_run_queue(struct story *s, uint64_t us, uint64_t ready_us);
 /* A call of |task| that began at |since_us| is open at |us|, in |span| or ""; and where its thread is then. */
 void story_last_sign(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t since_us,
 		     const char *span);

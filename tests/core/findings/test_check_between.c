@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about what programs do between two rounds of a loop that they drive themselves. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define TICK "app+0x200 @ app+0x210"
+
+#define MS(n)	   ((n) * UINT64_C(1000))
+#define SECONDS(n) ((n) * UINT64_C(1000000))
+
+static int has(const char *text, const char *part)
+{
+	return text && strstr(text, part) != NULL;
+}
+
+/* A second of rounds of 10 ms, each of which leaves the loop for |outside_us|, needs 100 us besides, and sleeps. */
+static void rounds(struct story *s, uint64_t outside_us, unsigned n)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t us = MS(10) * i;
+
+		story_unpark(s, 0, us, 0);
+		story_poll(s, 0, us, us + 50, 1, TICK);
+		story_outside(s, 0, us + 75, us + 75 + outside_us);
+		story_park(s, 0, us + 100 + outside_us, 0);
+	}
+	story_unpark(s, 0, MS(10) * n, 0);
+	story_park(s, 0, MS(10) * n, 0);
+	story_analyse(s);
+}
+
+static const struct d9__finding *between(const struct story *s)
+{
+	return story_finding_of(s, "between-rounds");
+}
+
+static void test_a_tenth_of_the_time_between_rounds_is_a_finding(void)
+{
+	struct story s;
+
+	rounds(&s, MS(1) + 1, 100);
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
+	CU_ASSERT_EQUAL(between(&s)->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(between(&s)->name, "work between rounds");
+	CU_ASSERT_STRING_EQUAL(between(&s)->brief, "holds the loop 1.00 ms between rounds, 10 % of the time");
+	CU_ASSERT(has(between(&s)->message, "holds worker 0's loop between its rounds: 100 ms in all, 10 % of the time, "
+					    "up to 1.00 ms at once."));
+	CU_ASSERT(has(between(&s)->evidence[0].text, "the longest; 100 took a millisecond and more"));
+	CU_ASSERT_EQUAL(between(&s)->evidence[0].duration_ns, MS(1) * 1000 + 1000);
+	story_free(&s);
+
+	rounds(&s, MS(1) - 1, 100);
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "");
+	story_free(&s);
+}
+
+static void test_no_share_is_told_of_less_than_a_second(void)
+{
+	struct story s;
+
+	rounds(&s, MS(4), 99);
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "");
+	story_free(&s);
+}
+
+static void test_half_of_the_time_between_rounds_is_critical(void)
+{
+	struct story s;
+
+	rounds(&s, MS(5) - 1, 100);
+	CU_ASSERT_EQUAL(between(&s)->severity, D9__WARNING);
+	story_free(&s);
+	rounds(&s, MS(5) + 1, 100);
+	CU_ASSERT_EQUAL(between(&s)->severity, D9__CRITICAL);
+	story_free(&s);
+}
+
+/* Once in |us| of which it is away for |outside_us|. */
+static void away_once(struct story *s, uint64_t outside_us, uint64_t us)
+{
+	story_begin(s);
+	story_park(s, 0, 0, 0);
+	story_unpark(s, 0, MS(40), 0);
+	story_outside(s, 0, MS(41), MS(41) + outside_us);
+	story_park(s, 0, MS(42) + outside_us, 0);
+	story_unpark(s, 0, us, 0);
+	story_park(s, 0, us, 0);
+	story_analyse(s);
+}
+
+static void test_a_tenth_of_a_second_between_two_rounds_is_critical_whatever_its_share(void)
+{
+	struct story s;
+
+	away_once(&s, MS(100), SECONDS(60));
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
+	CU_ASSERT_EQUAL(between(&s)->severity, D9__CRITICAL);
+	CU_ASSERT_EQUAL(between(&s)->evidence[0].at_ns, s.analysis.timeline.items[0]->loop_time.first_ns + 41000000);
+	story_free(&s);
+	away_once(&s, MS(100), MS(200));
+	CU_ASSERT_EQUAL(between(&s)->severity, D9__CRITICAL);
+	story_free(&s);
+	away_once(&s, MS(100) - 1, SECONDS(60));
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "");
+	story_free(&s);
+}
+
+/* 300 ms of 400 outside of the loop, with the CPU for |cpu_us| of it. */
+static void works_outside(struct story *s, uint64_t cpu_us)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t us = MS(400) * i, used_us = (cpu_us + MS(1)) * i + 1;
+
+		story_unpark(s, 0, us, used_us);
+		story_outside(s, 0, us + MS(1), us + MS(301));
+		story_park(s, 0, us + MS(301), used_us + cpu_us + MS(1));
+	}
+	story_unpark(s, 0, SECONDS(4), (cpu_us + MS(1)) * 10 + 1);
+	story_park(s, 0, SECONDS(4), (cpu_us + MS(1)) * 10 + 1);
+	story_analyse(s);
+}
+
+static void test_a_program_that_sleeps_between_rounds_is_not_accused_of_work(void)
+{
+	struct story s;
+
+	works_outside(&s, MS(151));
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
+	story_free(&s);
+	works_outside(&s, MS(149));
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "");
+	story_free(&s);
+}
+
+static void test_each_loop_is_judged_by_itself(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned worker = 0; worker < 3; worker++)
+		story_unpark(&s, worker, worker, 0);
+	story_outside(&s, 1, MS(10), MS(200));
+	for (unsigned worker = 0; worker < 3; worker++)
+		story_park(&s, worker, MS(250) + worker, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
+	CU_ASSERT(has(between(&s)->message, "holds worker 1's loop"));
+	CU_ASSERT_EQUAL(between(&s)->evidence[0].worker, 1);
+	CU_ASSERT_EQUAL(s.findings.n, 1);
+	story_free(&s);
+}
+
+/* ---- the function, by samples ---- */
+
+enum {
+	IN_MAIN = 0x10,
+	IN_RUN,
+	IN_WORK,
+	IN_DRAW,
+	IN_LIBC,
+	IN_LOOP,
+	IN_HOOK,
+	IN_TICK,
+};
+
+/* The program's main() calls run(), that the loop and work() by turns; draw() is called by work(). */
+static const struct d9__frame_name functions[] = {
+	[IN_MAIN] = { "main", "app.c", "app", 1, true },
+	[IN_RUN] = { "run", "app.c", "app", 2, true },
+	[IN_WORK] = { "work", "app.c", "app", 3, true },
+	[IN_DRAW] = { "draw", "app.c", "app", 4, true },
+	[IN_LIBC] = { "memcpy", NULL, "libc.so.6", 0, true },
+	[IN_LOOP] = { "event_base_loop", NULL, "libevent-2.1.so.7", 0, true },
+	[IN_HOOK] = { "hook", NULL, "libdial9-preload.so.0", 0, true },
+	[IN_TICK] = { "tick", "app.c", "app", 5, true },
+};
+
+/* As the report does before findings are made. */
+static void name(struct story *s)
+{
+	void *item;
+
+	for (size_t place = 0; (place = d9__table_next(&s->analysis.samples.stacks, place, &item));) {
+		struct d9__stack *stack = item;
+
+		stack->names = calloc(stack->n + 1, sizeof(stack->names[0]));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(stack->names);
+		for (size_t i = 0; i < stack->n; i++)
+			stack->names[i] = functions[stack->addresses[i]];
+	}
+	d9__findings_release(&s->findings);
+	CU_ASSERT_EQUAL_FATAL(d9__findings_make(&s->findings, &s->analysis), 0);
+}
+
+static void sample(struct story *s, uint64_t us, unsigned n, const uint64_t *stack)
+{
+	for (unsigned i = 0; i < n; i++)
+		story_sample_in(s, 0, us + MS(10) * i, 4, stack);
+}
+
+/* It was found in work() |works| times outside of its loop, and once in a callback if |seen_inside|. */
+static void sampled(struct story *s, unsigned works, int seen_inside)
+{
+	static const uint64_t inside[] = { IN_TICK, IN_HOOK, IN_LOOP, IN_RUN, IN_MAIN },
+			      working[] = { IN_LIBC, IN_WORK, IN_RUN, IN_MAIN },
+			      drawing[] = { IN_DRAW, IN_WORK, IN_RUN, IN_MAIN };
+
+	story_begin(s);
+	story_unpark(s, 0, 0, 0);
+	story_start(s, 0, 0, 1, TICK);
+	if (seen_inside)
+		story_sample_in(s, 0, MS(5), 5, inside);
+	story_end(s, 0, MS(10));
+	sample(s, MS(20), works / 2, working);
+	sample(s, MS(100), works - works / 2, drawing);
+	story_outside(s, 0, MS(11), MS(310));
+	story_park(s, 0, MS(311), 0);
+	story_analyse(s);
+	name(s);
+}
+
+static void test_the_function_that_the_loop_s_caller_called_is_named(void)
+{
+	struct story s;
+
+	sampled(&s, 6, 1);
+	CU_ASSERT_STRING_EQUAL(between(&s)->name, "work");
+	CU_ASSERT(has(between(&s)->message, "work holds worker 0's loop between its rounds"));
+	CU_ASSERT(has(between(&s)->hot, "work"));
+	story_free(&s);
+}
+
+/* No sample tells who runs the loop: the outermost below main() is named. */
+static void test_without_its_caller_the_outermost_function_below_main_is_named(void)
+{
+	struct story s;
+
+	sampled(&s, 6, 0);
+	CU_ASSERT_STRING_EQUAL(between(&s)->name, "run");
+	story_free(&s);
+}
+
+static void test_few_samples_name_no_function(void)
+{
+	struct story s;
+
+	sampled(&s, 2, 1);
+	CU_ASSERT_STRING_EQUAL(between(&s)->name, "work between rounds");
+	story_free(&s);
+}
+
+static CU_TestInfo tests[] = {
+	{ "a tenth of the time between rounds is a finding", test_a_tenth_of_the_time_between_rounds_is_a_finding },
+	{ "no share is told of less than a second", test_no_share_is_told_of_less_than_a_second },
+	{ "half of the time between rounds is critical", test_half_of_the_time_between_rounds_is_critical },
+	{ "a tenth of a second between two rounds is critical whatever its share",
+	  test_a_tenth_of_a_second_between_two_rounds_is_critical_whatever_its_share },
+	{ "a program that sleeps between rounds is not accused of work",
+	  test_a_program_that_sleeps_between_rounds_is_not_accused_of_work },
+	{ "each loop is judged by itself", test_each_loop_is_judged_by_itself },
+	{ "the function that the loop's caller called is named",
+	  test_the_function_that_the_loop_s_caller_called_is_named },
+	{ "without its caller the outermost function below main() is named",
+	  test_without_its_caller_the_outermost_function_below_main_is_named },
+	{ "few samples name no function", test_few_samples_name_no_function },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("check_between", tests);
+}
