@@ -133,12 +133,14 @@ static void enter_user(struct d9__piece *piece, struct span *span)
 }
 
 /* It returned at |ns|: how long loops that it ran took meanwhile. */
-static uint64_t leave_user(struct d9__piece *piece, const struct span *span, uint64_t ns)
+static uint64_t leave_user(const struct span *span, uint64_t ns)
 {
+	struct d9__piece *piece = &span->worker->piece;
+
 	if (!piece->open || piece->task->id != span->task_id)
 		return 0;
 	if (piece->users.open && --piece->users.open == 0)
-		d9__piece_leave_users(piece, span->worker->number, ns);
+		d9__piece_leave_users(span->worker, ns);
 	return piece->resumed ? piece->task->call.nested_ns - span->nested_ns : 0;
 }
 
@@ -277,7 +279,7 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 	span->active_in_polls_ns += part_in_polls(span, ns);
 	account_stay(span, account_of(span), ns);
 	if (span->callback) {
-		uint64_t nested_ns = leave_user(&span->worker->piece, span, ns);
+		uint64_t nested_ns = leave_user(span, ns);
 
 		stay_ns -= nested_ns < stay_ns ? nested_ns : stay_ns;
 	}

@@ -83,13 +83,21 @@ static const struct d9__callback *named_by(const struct d9__piece *piece)
 	return callback;
 }
 
-void d9__piece_leave_users(struct d9__piece *piece, unsigned worker, uint64_t ns)
+/* Of calls before the first wait, or where an unpark was lost, the loop's own time tells nothing, either. */
+static void stayed(const struct d9__worker *worker, struct d9__callback *callback, uint64_t ns)
 {
+	if (worker->unpark.valid)
+		d9__callback_stayed(callback, worker->number, ns);
+}
+
+void d9__piece_leave_users(struct d9__worker *worker, uint64_t ns)
+{
+	struct d9__piece *piece = &worker->piece;
 	uint64_t stay_ns = ns - piece->users.since_ns;
 
 	piece->users.ns += stay_ns;
 	piece->users.told_ns += piece->told_ns - piece->users.told_since_ns;
-	d9__callback_stayed(piece->users.callback, worker, stay_ns);
+	stayed(worker, piece->users.callback, stay_ns);
 }
 
 static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
@@ -105,9 +113,8 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	piece->open_ended = open_ended;
 	piece->end_ns = ns;
 	if (piece->users.open)
-		d9__piece_leave_users(piece, worker->number, ns);
-	d9__callback_stayed(piece->task->callback, worker->number,
-			    ns - piece->start_ns - least(ns - piece->start_ns, piece->users.ns));
+		d9__piece_leave_users(worker, ns);
+	stayed(worker, piece->task->callback, ns - piece->start_ns - least(ns - piece->start_ns, piece->users.ns));
 	worker->open_ended += open_ended;
 	worker->poll_ns += ns - piece->start_ns;
 	worker->recent[i].start_ns = piece->start_ns;

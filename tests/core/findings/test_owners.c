@@ -231,6 +231,34 @@ static void test_function_inside_has_its_time_though_its_call_was_cut(void)
 	story_free(&s);
 }
 
+/* The trace begins in the middle of a round, and after 40 ms an unpark was lost. */
+static void test_calls_of_which_no_round_is_known_are_not_shared_out(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_poll(&s, 0, 0, MS(9), 1, ASK);
+	story_start(&s, 0, MS(9), 2, READ);
+	story_span(&s, 0, MS(10), MS(12), 77, ASK);
+	story_end(&s, 0, MS(13));
+	story_park(&s, 0, MS(20), 0);
+	story_unpark(&s, 0, MS(30), 0);
+	story_poll(&s, 0, MS(30), MS(35), 1, ASK);
+	story_park(&s, 0, MS(40), 0);
+	story_poll(&s, 0, MS(50), MS(58), 1, ASK);
+	story_park(&s, 0, MS(60), 0);
+	story_unpark(&s, 0, MS(70), 0);
+	story_park(&s, 0, MS(70), 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(s.findings.owners[0].n, 2);
+	CU_ASSERT_EQUAL(callback_of(&s, "app+0x100")->ns, NS(MS(5)));
+	CU_ASSERT_EQUAL(library_ns(&s), NS(MS(5)));
+	CU_ASSERT_EQUAL(s.findings.owners[0].left_ns, NS(MS(30)));
+	CU_ASSERT_EQUAL(s.analysis.timeline.items[0]->loop_time.lost_ns, NS(MS(20)));
+	story_free(&s);
+}
+
 /* ASK runs a loop that sleeps for 30 ms, and calls TICK for 6 ms. */
 static void test_loop_inside_a_callback_is_none_of_its_time(void)
 {
@@ -504,6 +532,8 @@ static CU_TestInfo tests[] = {
 	  test_library_s_callback_and_the_function_inside_are_two_owners },
 	{ "a function inside has its time though its call was cut",
 	  test_function_inside_has_its_time_though_its_call_was_cut },
+	{ "calls of which no round is known are not shared out",
+	  test_calls_of_which_no_round_is_known_are_not_shared_out },
 	{ "a loop inside a callback is none of its time", test_loop_inside_a_callback_is_none_of_its_time },
 	{ "a loop inside a function of the program is none of its time",
 	  test_loop_inside_a_function_of_the_program_is_none_of_its_time },
