@@ -143,6 +143,41 @@ static int finish_task(void *context, struct d9__traced_task *task)
 	return d9__analysis_finish_call(context, task);
 }
 
+/* The process stood still in |stall|: its thread slept by the kernel's word, and was not the
+ * program's to wake. */
+static void take_stops(const struct d9__analysis *a, struct d9__stall *stall)
+{
+	uint64_t left_ns = stall->blocked_ns;
+
+	for (size_t i = 0; i < a->stopped.n && i < D9__STOPS_MAX && !stall->stopped_ns; i++) {
+		uint64_t from_ns = a->stopped.items[i].from_ns, to_ns = a->stopped.items[i].to_ns;
+
+		from_ns = from_ns > stall->start_ns ? from_ns : stall->start_ns;
+		to_ns = to_ns < stall->end_ns ? to_ns : stall->end_ns;
+		if (to_ns > from_ns)
+			left_ns -= to_ns - from_ns < left_ns ? to_ns - from_ns : left_ns;
+	}
+	if (stall->stopped_ns || left_ns == stall->blocked_ns)
+		return;
+	stall->stopped_ns = stall->blocked_ns - left_ns;
+	stall->blocked_ns = left_ns;
+	stall->run_queue_ns += stall->stopped_ns;
+	stall->time.ready_ns += stall->stopped_ns;
+	stall->time.blocked_ns -= stall->stopped_ns < stall->time.blocked_ns
+					  ? stall->stopped_ns
+					  : stall->time.blocked_ns;
+}
+
+/* Long calls were measured before it was known that the process stood still in them. */
+static void finish_stops(struct d9__analysis *a)
+{
+	for (size_t i = 0; i < a->callbacks.n && a->stopped.n; i++)
+		for (size_t j = 0; j < a->callbacks.items[i]->n_stalls; j++)
+			take_stops(a, a->callbacks.items[i]->stalls[j].stall);
+	for (size_t i = 0; i < a->stalls.n && a->stopped.n; i++)
+		take_stops(a, a->stalls.items[i].stall);
+}
+
 int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 {
 	int err;
@@ -154,6 +189,7 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 		err = d9__tasks_each(&a->tasks, finish_task, a);
 	d9__idle_finish(&a->idle, d9__analysis_end_ns(a));
 	d9__callbacks_finish(&a->callbacks);
+	finish_stops(a);
 	d9__fired_name(&a->fired, &a->callbacks);
 	if (!err)
 		err = d9__spans_finish(&a->spans);

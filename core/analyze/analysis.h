@@ -58,6 +58,9 @@ struct d9__segment_fact {
  * at once and distinct callbacks, not with events.  Its parts point into each other, so they are released together:
  * by d9__analysis_release() and nothing else.
  */
+/* Stops of the process that are remembered. */
+#define D9__STOPS_MAX 32
+
 struct d9__analysis {
 	struct d9__timeline timeline;
 	struct d9__tasks tasks;
@@ -79,9 +82,12 @@ struct d9__analysis {
 	struct d9__gauge registered; /* tasks of a loop */
 	struct d9__population population;
 	struct d9__resource_usage usage;
-	/* The whole process stood still: by its recorder's word. */
+	/* The whole process stood still, as its recorder says. */
 	struct {
 		uint64_t n, ns, longest_ns, longest_at_ns;
+		struct {
+			uint64_t from_ns, to_ns;
+		} items[D9__STOPS_MAX]; /* the first */
 		uint64_t suspended_ns; /* the machine was suspended: no part of any time here */
 	} stopped;
 	struct d9__machine machine;

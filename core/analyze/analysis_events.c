@@ -564,6 +564,10 @@ static void on_stopped(struct d9__analysis *a, const struct d9_event *event)
 	a->stopped.suspended_ns += d9_event_known_u64(event, D9_PROCESS_STOPPED_SUSPENDED_NS, 0);
 	if (!ns)
 		return;
+	if (a->stopped.n < D9__STOPS_MAX) {
+		a->stopped.items[a->stopped.n].from_ns = from_ns;
+		a->stopped.items[a->stopped.n].to_ns = to_ns;
+	}
 	a->stopped.n++;
 	a->stopped.ns += ns;
 	if (ns > a->stopped.longest_ns) {

@@ -110,6 +110,10 @@ static uint64_t stand_still(struct d9__loop_time *time, const struct d9__loop_lo
 		left_ns -= take(&time->outside_ns, left_ns);
 	}
 	time->stopped_ns += ns - left_ns;
+	time->busy.ns -= least(time->busy.ns, ns);
+	if (time->busy.longest_from_ns < end_ns &&
+	    time->busy.longest_from_ns + time->busy.longest_ns > start_ns)
+		time->busy.longest_ns -= least(time->busy.longest_ns, ns);
 	return in_calls_ns;
 }
 

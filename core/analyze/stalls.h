@@ -46,6 +46,7 @@ struct d9__stall {
 
 	/* Of it, off the CPU: asleep, and ready without one; both 0 if that was not recorded. */
 	uint64_t blocked_ns, run_queue_ns;
+	uint64_t stopped_ns; /* of run_queue_ns: the whole process stood still */
 	uint64_t unread_ns; /* of a call that the end of the trace cut: the trace does not say what it did in that time */
 	struct d9__account time; /* of total_ns */
 

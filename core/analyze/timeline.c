@@ -328,13 +328,15 @@ static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns
 		d9__loop_time_waited(&worker->loop_time, worker->park.ns, ns, used_ns, ready_ns);
 }
 
-/* The process stood still for |ns| in callbacks of |worker|: in the longest of those that it
- * remembers. */
+/*
+ * The process stood still for |ns| in callbacks of |worker|: in the longest of those that it
+ * remembers.
+ */
 static void take_stopped(struct d9__worker *worker, uint64_t ns)
 {
-	const struct d9__callback *callback = NULL;
-	uint64_t longest_ns = 0;
+	size_t longest = D9__WORKER_RECENT;
 	struct d9__callback_on *on;
+	uint64_t longest_ns = 0;
 
 	for (size_t i = 0; ns && i < D9__WORKER_RECENT && i < worker->n_recent; i++) {
 		uint64_t call_ns = worker->recent[i].end_ns - worker->recent[i].start_ns;
@@ -342,11 +344,16 @@ static void take_stopped(struct d9__worker *worker, uint64_t ns)
 		if (call_ns <= longest_ns || call_ns < ns)
 			continue;
 		longest_ns = call_ns;
-		callback = worker->recent[i].callback;
+		longest = i;
 	}
-	on = callback ? d9__callback_on(callback, worker->number) : NULL;
-	if (on)
-		on->ns -= least(on->ns, ns);
+	if (longest == D9__WORKER_RECENT)
+		return;
+	worker->recent[longest].taken_ns = least(longest_ns, worker->recent[longest].taken_ns + ns);
+	on = d9__callback_on(worker->recent[longest].callback, worker->number);
+	if (!on)
+		return;
+	on->ns -= least(on->ns, ns);
+	on->time.blocked_ns -= least(on->time.blocked_ns, ns);
 }
 
 void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint64_t to_ns)
@@ -355,6 +362,10 @@ void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint6
 		struct d9__worker *worker = timeline->items[i];
 
 		take_stopped(worker, d9__loop_time_stopped(&worker->loop_time, from_ns, to_ns));
+		if (worker->slept.until_ns > from_ns && worker->slept.from_ns < to_ns)
+			worker->slept.taken_ns +=
+				least(to_ns, worker->slept.until_ns) -
+				(from_ns > worker->slept.from_ns ? from_ns : worker->slept.from_ns);
 	}
 }
 
@@ -365,15 +376,14 @@ void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint6
 static void account_awake(struct d9__worker *worker, uint64_t ns, uint64_t own_ns,
 			  uint64_t slept_ns)
 {
-	d9__loop_time_awake(
-		&worker->loop_time,
-		&(struct d9__loop_awake) { .from_ns = worker->unpark.ns,
-					   .to_ns = ns,
-					   .calls_ns = worker->poll_ns - worker->unpark.pieces_ns,
-					   .own_ns = own_ns,
-					   .slept_ns = slept_ns });
+	uint64_t calls_ns = worker->poll_ns - worker->unpark.pieces_ns;
+	struct d9__loop_awake awake = { .from_ns = worker->unpark.ns,
+					.to_ns = ns,
+					.calls_ns = calls_ns,
+					.own_ns = own_ns,
+					.slept_ns = slept_ns };
 
-	take_stopped(worker, stopped_ns);
+	take_stopped(worker, d9__loop_time_awake(&worker->loop_time, &awake));
 }
 
 /*
