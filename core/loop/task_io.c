@@ -4,16 +4,10 @@
 #include "loop/task_io.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/time.h"
-#include "drain/health.h"
 #include "loop/thread_state.h"
-#include "record/sampling.h"
-#include "record/source.h"
 #include "ring/emit_inl.h"
 #include "ring/gate.h"
 
@@ -228,20 +222,10 @@ void d9__task_io_moved(struct d9__thread *thread, enum d9__io_figure kind, int f
 
 #define FIELDS_MAX ((D9__IO_FIGURES + 4) * D9__VARINT_MAX + 2)
 
-struct growth {
-	uint32_t worker;
-	uint64_t task, calls;
-	uint64_t figures[D9__IO_FIGURES];
-	int32_t fd, error;
-	bool shared;
-};
-
-static struct {
-	_Atomic(uint64_t) calls, events;
-} sums;
+struct d9__io_sums d9__io_sums;
 
 /* Take the growth of row |i| since it was taken before.  False: none. */
-static bool take_growth(struct d9__thread *thread, uint32_t i, struct growth *growth)
+static bool take_growth(struct d9__thread *thread, uint32_t i, struct d9__io_growth *growth)
 {
 	struct d9__io_row *row = &thread->io.rows[i];
 	uint64_t told = load(&row->told);
@@ -249,12 +233,13 @@ static bool take_growth(struct d9__thread *thread, uint32_t i, struct growth *gr
 	/* From here on the thread leaves the row to its task, until all is told. */
 	if (calls_of(row) == told)
 		return false;
-	*growth = (struct growth){ .task = load(&thread->io.tasks[i]) };
+	*growth = (struct d9__io_growth){ .task = load(&thread->io.tasks[i]) };
 	growth->worker = __atomic_load_n(&thread->worker, __ATOMIC_RELAXED);
 	growth->fd = atomic_load_explicit(&row->fd, memory_order_relaxed);
 	growth->shared = atomic_load_explicit(&row->shared, memory_order_relaxed);
 	for (unsigned k = 0; k < D9__IO_FIGURES; k++) {
-		uint64_t figure = load(&row->figures[k]);
+		/* acquire: pairs with add_call(); the other figures of each call come behind it */
+		uint64_t figure = atomic_load_explicit(&row->figures[k], memory_order_acquire);
 
 		growth->figures[k] = figure - row->told_figures[k];
 		row->told_figures[k] = figure;
@@ -268,7 +253,17 @@ static bool take_growth(struct d9__thread *thread, uint32_t i, struct growth *gr
 	return true;
 }
 
-static void emit(struct d9__slot *slot, uint64_t ns, const struct growth *growth)
+size_t d9__task_io_take(struct d9__thread *thread, struct d9__io_growth growths[D9__IO_ROWS])
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < D9__IO_ROWS; i++)
+		n += take_growth(thread, i, &growths[n]);
+	atomic_fetch_add_explicit(&thread->io.passes, 1, memory_order_relaxed);
+	return n;
+}
+
+void d9__task_io_emit(struct d9__slot *slot, uint64_t ns, const struct d9__io_growth *growth)
 {
 	uint8_t *p = d9__emit_begin(slot, D9__EVENT_TASK_IO, ns, FIELDS_MAX);
 
@@ -283,73 +278,25 @@ static void emit(struct d9__slot *slot, uint64_t ns, const struct growth *growth
 		p = d9__varint_put(p, (uint32_t)growth->fd);
 	*p++ = growth->shared;
 	d9__emit_end(slot, p);
-	atomic_fetch_add_explicit(&sums.calls, growth->calls, memory_order_relaxed);
-	atomic_fetch_add_explicit(&sums.events, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&d9__io_sums.calls, growth->calls, memory_order_relaxed);
+	atomic_fetch_add_explicit(&d9__io_sums.events, 1, memory_order_relaxed);
 }
 
 void d9__task_io_end(struct d9__thread *thread)
 {
-	struct growth growth;
+	struct d9__io_growth growth;
 	struct d9__slot *slot = d9__self.slot;
 
 	if (!d9__slot_is_real(slot) || !d9__gate_open(D9__GATE_LOOP))
 		return;
 	for (uint32_t i = 0; i < D9__IO_ROWS; i++)
 		if (take_growth(thread, i, &growth))
-			emit(slot, d9__slot_now(slot), &growth);
-}
-
-/* Of one thread; flush thread. */
-static struct {
-	struct growth rows[D9__IO_ROWS];
-	size_t n;
-} taken;
-
-static void take(void *arg, struct d9__thread *thread)
-{
-	(void)arg;
-	taken.n = 0;
-	for (uint32_t i = 0; i < D9__IO_ROWS; i++)
-		taken.n += take_growth(thread, i, &taken.rows[taken.n]);
-	atomic_fetch_add_explicit(&thread->io.passes, 1, memory_order_relaxed);
-}
-
-void d9__task_io_tell(struct d9__slot *own, uint64_t ns)
-{
-	/* Written behind the lock.  Where a thread ends meanwhile another has to wait. */
-	for (size_t n = 0; d9__threads_nth(n, take, NULL); n++)
-		for (size_t i = 0; i < taken.n; i++)
-			emit(own, ns, &taken.rows[i]);
-}
-
-static void sample(struct d9__source *source, struct d9__slot *own, uint64_t now_ns)
-{
-	(void)source;
-	d9__task_io_tell(own, now_ns);
-}
-
-/* For `dial9 status`.  Of two lines that do not fit neither is written. */
-static void tell_sums(char *buf, size_t size)
-{
-	int n = snprintf(buf, size, "io.calls=%" PRIu64 "\nio.events=%" PRIu64 "\n",
-			 load(&sums.calls), load(&sums.events));
-
-	if (n < 0 || (size_t)n >= size)
-		buf[0] = '\0';
-}
-
-void d9__task_io_start(void)
-{
-	static struct d9__source source = { .name = "io", .period_ns = D9__SECOND_NS,
-					    .sample = sample };
-
-	d9__source_add(&source);
-	d9__health_provide(tell_sums);
+			d9__task_io_emit(slot, d9__slot_now(slot), &growth);
 }
 
 void d9__task_io_forget(struct d9__task_io *io)
 {
 	memset(io, 0, sizeof(*io));
-	atomic_store_explicit(&sums.calls, 0, memory_order_relaxed);
-	atomic_store_explicit(&sums.events, 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__io_sums.calls, 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__io_sums.events, 0, memory_order_relaxed);
 }

@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <dial9/export.h>
@@ -73,6 +74,24 @@ void d9__task_io_moved(struct d9__thread *thread, enum d9__io_figure kind, int f
 /* Any other, with errno if |result| is below 0.  |is_empty|: it asked for bytes and got none. */
 void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int fd, int64_t result,
 		       bool is_empty);
+
+/* The growth of a row since it was taken before: an event. */
+struct d9__io_growth {
+	uint32_t worker;
+	uint64_t task, calls; /* of all kinds */
+	uint64_t figures[D9__IO_FIGURES];
+	int32_t fd, error;
+	bool shared;
+};
+
+/* Events of this process, and the calls in them. */
+extern struct d9__io_sums {
+	_Atomic(uint64_t) calls, events;
+} d9__io_sums;
+
+/* Flush thread: take that of |thread|, which cannot end meanwhile.  How many rows grew. */
+size_t d9__task_io_take(struct d9__thread *thread, struct d9__io_growth growths[D9__IO_ROWS]);
+void d9__task_io_emit(struct d9__slot *slot, uint64_t ns, const struct d9__io_growth *growth);
 
 /* On a thread that ends, |thread| is in no list any more: write the rest. */
 void d9__task_io_end(struct d9__thread *thread);
