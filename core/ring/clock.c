@@ -21,6 +21,7 @@
 
 #include "base/time.h"
 #include "ring/clock.h"
+#include "ring/silence.h"
 #include "ring/slot.h"
 
 #define VALID_NS       (250 * D9__MS_NS)
@@ -501,7 +502,7 @@ static uint64_t ordered(struct d9__slot *slot, uint64_t ns)
 {
 	if (ns >= slot->last_ns) {
 		if (ns - slot->last_ns >= D9__SILENCE_NS)
-			d9__slot_end_silence(slot, ns);
+			d9__silence_end(slot, ns);
 		return slot->last_ns = ns;
 	}
 	if (slot->last_ns - ns > D9__MS_NS)

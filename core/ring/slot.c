@@ -16,6 +16,7 @@
 #include "ring/chunk.h"
 #include "ring/gate.h"
 #include "ring/names.h"
+#include "ring/silence.h"
 #include "ring/slot.h"
 
 #define OWNER(state, tid) ((uint64_t)(state) << 32 | (tid))
@@ -37,25 +38,9 @@ static struct {
 	uint64_t published, since_ns;
 } watch[D9__SLOT_COUNT];
 
-/* The latest silence of each slot: its stamps before and behind it.  The slot's owner writes. */
-static struct {
-	_Atomic(uint64_t) before_ns, after_ns;
-} silences[D9__SLOT_COUNT];
-
 uint32_t d9__slot_high(void)
 {
 	return atomic_load_explicit(&high, memory_order_acquire);
-}
-
-void d9__slot_end_silence(const struct d9__slot *slot, uint64_t ns)
-{
-	uint32_t i = d9__slot_index(slot);
-
-	if (i >= D9__SLOT_COUNT)
-		return;
-	atomic_store_explicit(&silences[i].before_ns, slot->last_ns, memory_order_relaxed);
-	/* release: who sees this sees the one above */
-	atomic_store_explicit(&silences[i].after_ns, ns, memory_order_release);
 }
 
 /* The slot's owner changes it without asking anybody, and notes a silence before its end. */
@@ -69,15 +54,14 @@ struct d9__signs d9__slot_signs(uint64_t since_ns, uint64_t now_ns)
 	struct d9__signs signs = { 0, UINT64_MAX };
 
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
-		uint64_t last_ns = last_stamp(&d9__ring.slots[i]), after_ns;
-
-		after_ns = atomic_load_explicit(&silences[i].after_ns, memory_order_acquire);
+		uint64_t last_ns = last_stamp(&d9__ring.slots[i]);
+		struct d9__silence silence = d9__silence_of(&d9__ring.slots[i]);
 
 		/* One that goes on hides the one before it. */
-		if (after_ns > since_ns && last_ns + D9__SILENCE_NS > now_ns) {
-			last_ns = atomic_load(&silences[i].before_ns);
-			if (after_ns < signs.after_ns)
-				signs.after_ns = after_ns;
+		if (silence.after_ns > since_ns && last_ns + D9__SILENCE_NS > now_ns) {
+			last_ns = silence.before_ns;
+			if (silence.after_ns < signs.after_ns)
+				signs.after_ns = silence.after_ns;
 		}
 		if (last_ns > signs.before_ns)
 			signs.before_ns = last_ns;

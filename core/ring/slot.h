@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/time.h"
 #include "ring/clock.h"
 #include "ring/ring_file.h"
 
@@ -213,12 +212,6 @@ void d9__slot_unbar(void);
 
 /* Slots ever used: those that a reader has to look at are [0, high). */
 uint32_t d9__slot_high(void);
-
-/* A silence: no stamp for so long.  Conversions reach no further, so the slow half ends it. */
-#define D9__SILENCE_NS (250 * D9__MS_NS)
-
-/* The stamp |ns| of |slot| ends a silence that began with the slot's latest one. */
-void d9__slot_end_silence(const struct d9__slot *slot, uint64_t ns);
 
 /* The stamps of all threads around a silence of the whole process. */
 struct d9__signs {
