@@ -73,7 +73,7 @@ struct d9__outside {
 	char *function;	   /* its name, if it is known */
 };
 
-/* The results of the reads, writes and accepts of a callback's calls, as the recorder counts them. */
+/* The results of reads, writes and accepts in a callback's calls, as the recorder counts them. */
 struct d9__io {
 	uint64_t reads, writes, accepts; /* calls */
 	uint64_t again, eof, errors;	 /* of these, that brought nothing */

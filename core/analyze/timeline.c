@@ -83,7 +83,10 @@ static const struct d9__callback *named_by(const struct d9__piece *piece)
 	return callback;
 }
 
-/* Of calls before the first wait, or where an unpark was lost, the loop's own time tells nothing, either. */
+/*
+ * Of calls before the first wait, or where an unpark was lost, the loop's own time tells nothing,
+ * either.
+ */
 static void stayed(const struct d9__worker *worker, struct d9__callback *callback, uint64_t ns)
 {
 	if (worker->unpark.valid)
@@ -114,7 +117,8 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	piece->end_ns = ns;
 	if (piece->users.open)
 		d9__piece_leave_users(worker, ns);
-	stayed(worker, piece->task->callback, ns - piece->start_ns - least(ns - piece->start_ns, piece->users.ns));
+	stayed(worker, piece->task->callback,
+	       ns - piece->start_ns - least(ns - piece->start_ns, piece->users.ns));
 	worker->open_ended += open_ended;
 	worker->poll_ns += ns - piece->start_ns;
 	worker->recent[i].start_ns = piece->start_ns;

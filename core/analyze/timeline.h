@@ -224,7 +224,7 @@ void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint6
 /* The one worker with an open piece; NULL: none has one, or several have. */
 const struct d9__worker *d9__timeline_only_open(const struct d9__timeline *timeline);
 
-/* The outermost function of the program in |worker|'s piece returns at |ns|, or the piece is cut. */
+/* The outermost function of the program in |worker|'s piece returns at |ns|, or the piece ends. */
 void d9__piece_leave_users(struct d9__worker *worker, uint64_t ns);
 
 /* End an open piece, as another PollStart of the worker would.  0, or what on_piece() returned. */
