@@ -20,6 +20,11 @@ static bool reserve(struct d9__packer *packer, size_t more)
 	return d9__array_reserve(packer->out, &packer->capacity, packer->len, more);
 }
 
+static bool reserve_frame(struct d9__packer *packer)
+{
+	return d9__array_reserve(packer->frames, &packer->frames_capacity, packer->n_frames, 1);
+}
+
 static void took(struct d9__packer *packer, size_t n)
 {
 	packer->len += n;
@@ -137,6 +142,9 @@ static void note(struct d9__packer *packer, size_t len, uint64_t first_ns, uint6
 int d9__packer_add(struct d9__packer *packer, const void *batch, size_t len, uint64_t first_ns,
 		   uint64_t last_ns, uint32_t events, uint64_t now_ns)
 {
+	/* A frame that is begun can be ended, whatever memory there is then. */
+	if (packer->kind == D9_COMPRESS_ZSTD && !reserve_frame(packer))
+		return -ENOMEM;
 	note(packer, len, first_ns, last_ns, events, now_ns);
 	packer->in_bytes += len;
 	switch (packer->kind) {
@@ -157,8 +165,7 @@ int d9__packer_end_frame(struct d9__packer *packer)
 
 	if (packer->kind != D9_COMPRESS_ZSTD || !packer->frame.len)
 		return 0;
-	if (!d9__array_reserve(packer->frames, &packer->frames_capacity, packer->n_frames, 1) ||
-	    !reserve(packer, sizeof(empty_last_block)))
+	if (!reserve_frame(packer) || !reserve(packer, sizeof(empty_last_block)))
 		return -ENOMEM;
 	memcpy(packer->out + packer->len, empty_last_block, sizeof(empty_last_block));
 	took(packer, sizeof(empty_last_block));
