@@ -322,11 +322,13 @@ void story_left_cpu(struct story *s, unsigned worker, uint64_t us, int switched)
 	trace_event(&s->t, SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(1), switched, UINT64_C(0));
 }
 
-void story_sample_in(struct story *s, unsigned worker, uint64_t us, size_t n, const uint64_t *addresses)
+void story_sample_in(struct story *s, unsigned worker, uint64_t us, size_t n,
+		     const uint64_t *addresses)
 {
 	uint64_t stack = trace_stack(&s->t, n, addresses);
 
-	trace_event(&s->t, STACK_SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(0), stack);
+	trace_event(&s->t, STACK_SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100,
+		    UINT64_C(0), stack);
 }
 
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors)

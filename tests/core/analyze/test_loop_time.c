@@ -8,23 +8,27 @@
 #include "base/time.h"
 #include "support/d9_test.h"
 
-#define MS(n) ((n) * D9__MS_NS)
+#define MS(n) ((n)*D9__MS_NS)
 
 /* Traces do not begin at 0. */
 #define START MS(UINT64_C(5000))
 
-#define WINDOWS(n) ((n) * D9__BUSY_WINDOW_NS)
+#define WINDOWS(n) ((n)*D9__BUSY_WINDOW_NS)
 
 static uint64_t sum(const struct d9__loop_time *time)
 {
-	return time->asleep_ns + time->wait_cpu_ns + time->wait_ready_ns + time->callback_ns + time->round_ns +
-	       time->outside_ns + time->outside_asleep_ns + time->stopped_ns + time->lost_ns;
+	return time->asleep_ns + time->wait_cpu_ns + time->wait_ready_ns + time->callback_ns +
+	       time->round_ns + time->outside_ns + time->outside_asleep_ns + time->stopped_ns +
+	       time->lost_ns;
 }
 
-static void awake(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns, uint64_t calls_ns, uint64_t own_ns)
+static void awake(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns, uint64_t calls_ns,
+		  uint64_t own_ns)
 {
-	d9__loop_time_awake(time, &(struct d9__loop_awake){ .from_ns = from_ns, .to_ns = to_ns, .calls_ns = calls_ns,
-							    .own_ns = own_ns });
+	d9__loop_time_awake(time, &(struct d9__loop_awake) { .from_ns = from_ns,
+							     .to_ns = to_ns,
+							     .calls_ns = calls_ns,
+							     .own_ns = own_ns });
 }
 
 /* ---- parts ---- */
@@ -69,7 +73,8 @@ static void test_time_awake_is_of_callbacks_and_the_round_has_the_rest(void)
 	CU_ASSERT_EQUAL(sum(&time), MS(12));
 }
 
-/* 10 ms awake, 4 in callbacks, 5 between rounds: a round needs what it lasts, so that 3 of the 8 ms of CPU are left. */
+/* 10 ms awake, 4 in callbacks, 5 between rounds: a round needs what it lasts, so that 3 of the 8 ms
+ * of CPU are left. */
 static void test_time_between_rounds_is_work_as_far_as_the_cpu_tells_and_sleep_else(void)
 {
 	struct d9__loop_time time = { 0 };
@@ -89,7 +94,9 @@ static void test_time_between_rounds_is_work_as_far_as_the_cpu_tells_and_sleep_e
 static void test_sleep_between_rounds_is_guessed_only_where_none_was_told(void)
 {
 	struct d9__loop_time time = { 0 };
-	struct d9__loop_awake with_guess = { .from_ns = START, .to_ns = START + MS(10), .own_ns = MS(4), .slept_ns = MS(6) };
+	struct d9__loop_awake with_guess = {
+		.from_ns = START, .to_ns = START + MS(10), .own_ns = MS(4), .slept_ns = MS(6)
+	};
 
 	d9__loop_time_awake(&time, &with_guess);
 	CU_ASSERT_EQUAL(time.outside_asleep_ns, MS(6));
@@ -189,7 +196,9 @@ static uint64_t next(uint64_t *state)
 /* From nothing over microseconds and seconds to hours. */
 static uint64_t some_ns(uint64_t *state)
 {
-	static const uint64_t most[] = { 1, D9__US_NS, D9__MS_NS, 300 * D9__MS_NS, 5 * D9__SECOND_NS, 7200 * D9__SECOND_NS };
+	static const uint64_t most[] = {
+		1, D9__US_NS, D9__MS_NS, 300 * D9__MS_NS, 5 * D9__SECOND_NS, 7200 * D9__SECOND_NS
+	};
 	uint64_t of = most[next(state) % 6];
 
 	return (next(state) << 20 ^ next(state)) % of;
@@ -207,7 +216,8 @@ static void something_happens(struct d9__loop_time *time, uint64_t *state, uint6
 		from_ns -= some_ns(state) % (START / 2);
 		break;
 	}
-	to_ns = next(state) % 16 ? from_ns + some_ns(state) : from_ns - some_ns(state) % (START / 2);
+	to_ns = next(state) % 16 ? from_ns + some_ns(state)
+				 : from_ns - some_ns(state) % (START / 2);
 	switch (next(state) % 8) {
 	case 0:
 	case 1:
@@ -227,10 +237,11 @@ static void something_happens(struct d9__loop_time *time, uint64_t *state, uint6
 		d9__loop_time_lost(time, from_ns, to_ns);
 		break;
 	default:
-		d9__loop_time_awake(time, &(struct d9__loop_awake){ .from_ns = from_ns, .to_ns = to_ns,
-								    .calls_ns = some_ns(state),
-								    .own_ns = some_ns(state),
-								    .slept_ns = some_ns(state) });
+		d9__loop_time_awake(time, &(struct d9__loop_awake) { .from_ns = from_ns,
+								     .to_ns = to_ns,
+								     .calls_ns = some_ns(state),
+								     .own_ns = some_ns(state),
+								     .slept_ns = some_ns(state) });
 	}
 	if (to_ns > *now_ns)
 		*now_ns = to_ns;
@@ -245,7 +256,8 @@ static void test_parts_sum_to_the_whole_whatever_comes(void)
 		for (unsigned i = 0; i < 300; i++) {
 			something_happens(&time, &state, &now_ns);
 			if (sum(&time) != d9__loop_time_total_ns(&time) ||
-			    time.busy.longest_ns > time.busy.ns || time.busy.ns > d9__loop_time_total_ns(&time))
+			    time.busy.longest_ns > time.busy.ns ||
+			    time.busy.ns > d9__loop_time_total_ns(&time))
 				CU_FAIL_FATAL("parts do not sum to the whole");
 		}
 		d9__loop_time_finish(&time);
@@ -275,7 +287,8 @@ static void test_times_of_many_years_are_divided_at_once(void)
 
 /* ---- busy stretches ---- */
 
-/* |n| windows of which the loop is awake for |percent|, and has the CPU for that; returns the end. */
+/* |n| windows of which the loop is awake for |percent|, and has the CPU for that; returns the end.
+ */
 static uint64_t windows(struct d9__loop_time *time, uint64_t from_ns, unsigned n, unsigned percent)
 {
 	for (unsigned i = 0; i < n; i++, from_ns += D9__BUSY_WINDOW_NS) {
@@ -427,7 +440,8 @@ static void test_last_window_counts_for_as_long_as_it_lasted(void)
 
 static CU_TestInfo tests[] = {
 	{ "nothing recorded is no time", test_nothing_recorded_is_no_time },
-	{ "a wait is sleep but for the CPU it used and missed", test_wait_is_sleep_but_for_the_cpu_it_used_and_missed },
+	{ "a wait is sleep but for the CPU it used and missed",
+	  test_wait_is_sleep_but_for_the_cpu_it_used_and_missed },
 	{ "time awake is of callbacks, and the round has the rest",
 	  test_time_awake_is_of_callbacks_and_the_round_has_the_rest },
 	{ "time between rounds is work as far as the CPU tells, and sleep else",
@@ -439,12 +453,15 @@ static CU_TestInfo tests[] = {
 	{ "short times between rounds are taken from rounds at the end",
 	  test_short_times_between_rounds_are_taken_from_rounds_at_the_end },
 	{ "what was burnt in waits is no sleep", test_what_was_burnt_in_waits_is_no_sleep },
-	{ "time that no event tells of is not recorded", test_time_that_no_event_tells_of_is_not_recorded },
+	{ "time that no event tells of is not recorded",
+	  test_time_that_no_event_tells_of_is_not_recorded },
 	{ "time that is told twice counts once", test_time_that_is_told_twice_counts_once },
 	{ "parts sum to the whole whatever comes", test_parts_sum_to_the_whole_whatever_comes },
 	{ "times of many years are divided at once", test_times_of_many_years_are_divided_at_once },
-	{ "a loop is busy from four fifths of the time on", test_loop_is_busy_from_four_fifths_of_the_time_on },
-	{ "the longest busy stretch is kept with its begin", test_longest_busy_stretch_is_kept_with_its_begin },
+	{ "a loop is busy from four fifths of the time on",
+	  test_loop_is_busy_from_four_fifths_of_the_time_on },
+	{ "the longest busy stretch is kept with its begin",
+	  test_longest_busy_stretch_is_kept_with_its_begin },
 	{ "time that was not recorded breaks a busy stretch",
 	  test_time_that_was_not_recorded_breaks_a_busy_stretch },
 	{ "what the machine took makes no loop busy and none idle",
@@ -456,7 +473,8 @@ static CU_TestInfo tests[] = {
 	{ "waits that burn a CPU are busy", test_waits_that_burn_a_cpu_are_busy },
 	{ "a long time is spread over the windows that it covers",
 	  test_long_time_is_spread_over_the_windows_that_it_covers },
-	{ "the last window counts for as long as it lasted", test_last_window_counts_for_as_long_as_it_lasted },
+	{ "the last window counts for as long as it lasted",
+	  test_last_window_counts_for_as_long_as_it_lasted },
 	CU_TEST_INFO_NULL,
 };
 

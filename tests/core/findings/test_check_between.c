@@ -10,15 +10,16 @@
 
 #define TICK "app+0x200 @ app+0x210"
 
-#define MS(n)	   ((n) * UINT64_C(1000))
-#define SECONDS(n) ((n) * UINT64_C(1000000))
+#define MS(n)	   ((n)*UINT64_C(1000))
+#define SECONDS(n) ((n)*UINT64_C(1000000))
 
 static int has(const char *text, const char *part)
 {
 	return text && strstr(text, part) != NULL;
 }
 
-/* A second of rounds of 10 ms, each of which leaves the loop for |outside_us|, needs 100 us besides, and sleeps. */
+/* A second of rounds of 10 ms, each of which leaves the loop for |outside_us|, needs 100 us
+ * besides, and sleeps. */
 static void rounds(struct story *s, uint64_t outside_us, unsigned n)
 {
 	story_begin(s);
@@ -48,10 +49,13 @@ static void test_a_tenth_of_the_time_between_rounds_is_a_finding(void)
 	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
 	CU_ASSERT_EQUAL(between(&s)->severity, D9__WARNING);
 	CU_ASSERT_STRING_EQUAL(between(&s)->name, "work between rounds");
-	CU_ASSERT_STRING_EQUAL(between(&s)->brief, "holds the loop 1.00 ms between rounds, 10 % of the time");
-	CU_ASSERT(has(between(&s)->message, "holds worker 0's loop between its rounds: 100 ms in all, 10 % of the time, "
-					    "up to 1.00 ms at once."));
-	CU_ASSERT(has(between(&s)->evidence[0].text, "the longest; 100 took a millisecond and more"));
+	CU_ASSERT_STRING_EQUAL(between(&s)->brief,
+			       "holds the loop 1.00 ms between rounds, 10 % of the time");
+	CU_ASSERT(has(between(&s)->message,
+		      "holds worker 0's loop between its rounds: 100 ms in all, 10 % of the time, "
+		      "up to 1.00 ms at once."));
+	CU_ASSERT(
+		has(between(&s)->evidence[0].text, "the longest; 100 took a millisecond and more"));
 	CU_ASSERT_EQUAL(between(&s)->evidence[0].duration_ns, MS(1) * 1000 + 1000);
 	story_free(&s);
 
@@ -101,7 +105,8 @@ static void test_a_tenth_of_a_second_between_two_rounds_is_critical_whatever_its
 	away_once(&s, MS(100), SECONDS(60));
 	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
 	CU_ASSERT_EQUAL(between(&s)->severity, D9__CRITICAL);
-	CU_ASSERT_EQUAL(between(&s)->evidence[0].at_ns, s.analysis.timeline.items[0]->loop_time.first_ns + 41000000);
+	CU_ASSERT_EQUAL(between(&s)->evidence[0].at_ns,
+			s.analysis.timeline.items[0]->loop_time.first_ns + 41000000);
 	story_free(&s);
 	away_once(&s, MS(100), MS(200));
 	CU_ASSERT_EQUAL(between(&s)->severity, D9__CRITICAL);
@@ -171,7 +176,8 @@ enum {
 	IN_TICK,
 };
 
-/* The program's main() calls run(), that the loop and work() by turns; draw() is called by work(). */
+/* The program's main() calls run(), that the loop and work() by turns; draw() is called by work().
+ */
 static const struct d9__frame_name functions[] = {
 	[IN_MAIN] = { "main", "app.c", "app", 1, true },
 	[IN_RUN] = { "run", "app.c", "app", 2, true },
@@ -188,7 +194,8 @@ static void name(struct story *s)
 {
 	void *item;
 
-	for (size_t place = 0; (place = d9__table_next(&s->analysis.samples.stacks, place, &item));) {
+	for (size_t place = 0;
+	     (place = d9__table_next(&s->analysis.samples.stacks, place, &item));) {
 		struct d9__stack *stack = item;
 
 		stack->names = calloc(stack->n + 1, sizeof(stack->names[0]));
@@ -206,7 +213,8 @@ static void sample(struct story *s, uint64_t us, unsigned n, const uint64_t *sta
 		story_sample_in(s, 0, us + MS(10) * i, 4, stack);
 }
 
-/* It was found in work() |works| times outside of its loop, and once in a callback if |seen_inside|. */
+/* It was found in work() |works| times outside of its loop, and once in a callback if
+ * |seen_inside|. */
 static void sampled(struct story *s, unsigned works, int seen_inside)
 {
 	static const uint64_t inside[] = { IN_TICK, IN_HOOK, IN_LOOP, IN_RUN, IN_MAIN },
@@ -258,9 +266,11 @@ static void test_few_samples_name_no_function(void)
 }
 
 static CU_TestInfo tests[] = {
-	{ "a tenth of the time between rounds is a finding", test_a_tenth_of_the_time_between_rounds_is_a_finding },
+	{ "a tenth of the time between rounds is a finding",
+	  test_a_tenth_of_the_time_between_rounds_is_a_finding },
 	{ "no share is told of less than a second", test_no_share_is_told_of_less_than_a_second },
-	{ "half of the time between rounds is critical", test_half_of_the_time_between_rounds_is_critical },
+	{ "half of the time between rounds is critical",
+	  test_half_of_the_time_between_rounds_is_critical },
 	{ "a tenth of a second between two rounds is critical whatever its share",
 	  test_a_tenth_of_a_second_between_two_rounds_is_critical_whatever_its_share },
 	{ "a program that sleeps between rounds is not accused of work",

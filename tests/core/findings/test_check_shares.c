@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings about shares of a loop's time: loops at their limit, and callbacks that sleep it away. */
+/* Findings about shares of a loop's time: loops at their limit, and callbacks that sleep it away.
+ */
 #include "config.h"
 
 #include <string.h>
@@ -10,8 +11,8 @@
 #define ASK  "app+0x100 @ app+0x110"
 #define TICK "app+0x200 @ app+0x210"
 
-#define MS(n)	   ((n) * UINT64_C(1000))
-#define SECONDS(n) ((n) * UINT64_C(1000000))
+#define MS(n)	   ((n)*UINT64_C(1000))
+#define SECONDS(n) ((n)*UINT64_C(1000000))
 
 static int has(const char *text, const char *part)
 {
@@ -25,7 +26,8 @@ static const struct d9__finding *saturated(const struct story *s)
 	return story_finding_of(s, "saturated");
 }
 
-/* From |us| to |end_us| turns of 1 ms, of which |place| runs for |run_us|, and the rest is sleep. */
+/* From |us| to |end_us| turns of 1 ms, of which |place| runs for |run_us|, and the rest is sleep.
+ */
 static void turns(struct story *s, uint64_t us, uint64_t end_us, uint64_t run_us, const char *place)
 {
 	for (; us < end_us; us += MS(1)) {
@@ -58,9 +60,11 @@ static void test_loop_that_is_busy_for_three_seconds_is_at_its_limit(void)
 	CU_ASSERT_STRING_EQUAL(saturated(&s)->check, "saturated");
 	CU_ASSERT_EQUAL(saturated(&s)->severity, D9__INFO);
 	CU_ASSERT_STRING_EQUAL(saturated(&s)->name, "app+0x100");
-	CU_ASSERT_STRING_EQUAL(saturated(&s)->brief, "has most of it: worker 0 is awake for 4 % of the time");
+	CU_ASSERT_STRING_EQUAL(saturated(&s)->brief,
+			       "has most of it: worker 0 is awake for 4 % of the time");
 	CU_ASSERT(has(saturated(&s)->message, "busy for 3.00 s without a break (app+0x100 4 %"));
-	CU_ASSERT(has(saturated(&s)->evidence[0].text, "app+0x100 has most, 3,000 calls in 2.70 s"));
+	CU_ASSERT(
+		has(saturated(&s)->evidence[0].text, "app+0x100 has most, 3,000 calls in 2.70 s"));
 	CU_ASSERT_EQUAL(saturated(&s)->evidence[0].duration_ns, UINT64_C(3000000000));
 	story_free(&s);
 
@@ -120,7 +124,7 @@ static void test_loop_whose_largest_owner_is_accused_already_is_not_told_again(v
 	story_free(&s);
 }
 
-/* The same, where another callback is accused: most of the time is ASK's. */
+/* Another callback is accused, and most of the time is ASK's. */
 static void test_loop_where_another_callback_is_accused_is_told(void)
 {
 	struct story s;
@@ -155,7 +159,8 @@ static void test_loop_whose_library_has_most_of_its_time_is_told_without_a_callb
 	story_free(&s);
 }
 
-/* Of each millisecond the machine has 0.6: what is left is 0.3 ms awake, and 0.1 ms of sleep, or 0.05 more of one. */
+/* Of each millisecond the machine has 0.6: what is left is 0.3 ms awake, and 0.1 ms of sleep, or
+ * 0.05 more of one. */
 static void test_what_the_machine_took_is_no_time_to_spare(void)
 {
 	for (uint64_t idle = 0; idle < 2; idle++) {
@@ -205,9 +210,12 @@ static void test_callback_that_sleeps_a_tenth_of_the_loop_s_time_is_told(void)
 	CU_ASSERT_STRING_EQUAL(blocked(&s)->check, "blocked-callback");
 	CU_ASSERT_EQUAL(blocked(&s)->severity, D9__WARNING);
 	CU_ASSERT_STRING_EQUAL(blocked(&s)->name, "app+0x100");
-	CU_ASSERT_STRING_EQUAL(blocked(&s)->brief, "sleeps 10 % of the loop's time, 1.00 ms each, 300 calls");
-	CU_ASSERT(has(blocked(&s)->message, "sleeps for 10 % of worker 0's time, in read(): 1.00 ms in each of 300 calls, "
-					    "300 ms in all"));
+	CU_ASSERT_STRING_EQUAL(blocked(&s)->brief,
+			       "sleeps 10 % of the loop's time, 1.00 ms each, 300 calls");
+	CU_ASSERT(
+		has(blocked(&s)->message,
+		    "sleeps for 10 % of worker 0's time, in read(): 1.00 ms in each of 300 calls, "
+		    "300 ms in all"));
 	story_free(&s);
 
 	sleeps(&s, 300, MS(5), MS(1) - 1);
@@ -271,7 +279,8 @@ static void on_two_workers(struct story *s, uint64_t asleep_us)
 	story_begin(s);
 	for (unsigned i = 0; i < 300; i++)
 		for (unsigned worker = 0; worker < 2; worker++) {
-			uint64_t us = MS(10) * i + MS(5) * worker, sleep_us = worker ? asleep_us : 800;
+			uint64_t us = MS(10) * i + MS(5) * worker,
+				 sleep_us = worker ? asleep_us : 800;
 
 			story_unpark(s, worker, us, 0);
 			story_start(s, worker, us, 1 + worker, ASK);
@@ -317,7 +326,8 @@ static void test_sleep_is_a_share_of_what_the_machine_left(void)
 	}
 }
 
-/* One call of 30 ms that slept is a warning by itself; with the others it slept the half of the time away. */
+/* One call of 30 ms that slept is a warning by itself; with the others it slept the half of the
+ * time away. */
 static void test_long_sleep_is_as_bad_as_all_sleeps_together(void)
 {
 	for (int often = 0; often < 2; often++) {
@@ -361,10 +371,12 @@ static CU_TestInfo tests[] = {
 	  test_loop_with_a_quarter_of_its_time_to_spare_is_not_at_its_limit },
 	{ "a loop whose largest owner is accused already is not told again",
 	  test_loop_whose_largest_owner_is_accused_already_is_not_told_again },
-	{ "a loop where another callback is accused is told", test_loop_where_another_callback_is_accused_is_told },
+	{ "a loop where another callback is accused is told",
+	  test_loop_where_another_callback_is_accused_is_told },
 	{ "a loop whose library has most of its time is told without a callback",
 	  test_loop_whose_library_has_most_of_its_time_is_told_without_a_callback },
-	{ "what the machine took is no time to spare", test_what_the_machine_took_is_no_time_to_spare },
+	{ "what the machine took is no time to spare",
+	  test_what_the_machine_took_is_no_time_to_spare },
 	{ "a callback that sleeps a tenth of the loop's time is told",
 	  test_callback_that_sleeps_a_tenth_of_the_loop_s_time_is_told },
 	{ "a callback that sleeps half of the loop's time is critical",
@@ -373,10 +385,14 @@ static CU_TestInfo tests[] = {
 	  test_callback_that_sleeps_a_quarter_of_the_time_awake_is_told },
 	{ "a callback that sleeps less than a hundredth of the time is not told",
 	  test_callback_that_sleeps_less_than_a_hundredth_of_the_time_is_not_told },
-	{ "sleep is not judged in less than a second", test_sleep_is_not_judged_in_less_than_a_second },
-	{ "sleeps of several loops are not added up", test_sleeps_of_several_loops_are_not_added_up },
-	{ "sleep is a share of what the machine left", test_sleep_is_a_share_of_what_the_machine_left },
-	{ "a long sleep is as bad as all sleeps together", test_long_sleep_is_as_bad_as_all_sleeps_together },
+	{ "sleep is not judged in less than a second",
+	  test_sleep_is_not_judged_in_less_than_a_second },
+	{ "sleeps of several loops are not added up",
+	  test_sleeps_of_several_loops_are_not_added_up },
+	{ "sleep is a share of what the machine left",
+	  test_sleep_is_a_share_of_what_the_machine_left },
+	{ "a long sleep is as bad as all sleeps together",
+	  test_long_sleep_is_as_bad_as_all_sleeps_together },
 	CU_TEST_INFO_NULL,
 };
 

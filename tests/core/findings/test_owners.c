@@ -14,15 +14,16 @@
 #define TICK	  "app+0x200 @ app+0x210"
 #define READ	  "libevent-2.1.so.7+0x300 @ app+0x310"
 
-#define MS(n) ((n) * UINT64_C(1000))
-#define NS(us) ((us) * UINT64_C(1000))
+#define MS(n)  ((n)*UINT64_C(1000))
+#define NS(us) ((us)*UINT64_C(1000))
 
 #define RESUMPTION 8 /* of a wake: its task goes on with a call that a loop had cut */
 
 static const struct d9__owner nobody;
 
 /* The owner of |kind| with that name among those of worker |number|, or one that has nothing. */
-static const struct d9__owner *owner_of(const struct story *s, size_t number, enum d9__owner_kind kind, const char *name)
+static const struct d9__owner *owner_of(const struct story *s, size_t number,
+					enum d9__owner_kind kind, const char *name)
 {
 	const struct d9__owners *owners = &s->findings.owners[number];
 	char buf[128];
@@ -44,7 +45,8 @@ static uint64_t library_ns(const struct story *s)
 	return owner_of(s, 0, D9__OWNER_LIBRARY, "library")->ns;
 }
 
-/* Read |s| back: each loop's owners sum to the time awake, and that, its sleep and what was taken to the whole. */
+/* Read |s| back: each loop's owners sum to the time awake, and that, its sleep and what was taken
+ * to the whole. */
 static void analyse(struct story *s)
 {
 	story_analyse(s);
@@ -64,7 +66,8 @@ static void analyse(struct story *s)
 }
 
 /* It sleeps for |sleep_us| from |us| on, and runs |place| for |run_us|; returns the end. */
-static uint64_t turn(struct story *s, uint64_t us, uint64_t sleep_us, uint64_t run_us, uint64_t task, const char *place)
+static uint64_t turn(struct story *s, uint64_t us, uint64_t sleep_us, uint64_t run_us,
+		     uint64_t task, const char *place)
 {
 	story_park(s, 0, us, 0);
 	story_unpark(s, 0, us + sleep_us, 0);
@@ -100,7 +103,8 @@ static void test_shares_are_of_what_the_machine_left(void)
 	story_free(&s);
 }
 
-/* 100 calls of 900 us, each of which had the CPU for 450 us; of the rest the process's threads were ready for |ready_us|. */
+/* 100 calls of 900 us, each of which had the CPU for 450 us; of the rest the process's threads were
+ * ready for |ready_us|. */
 static void half_unknown(struct story *s, bool told, uint64_t ready_us)
 {
 	story_begin(s);
@@ -122,8 +126,11 @@ static void test_unexplained_time_is_the_machines_as_far_as_threads_had_no_cpu(v
 		bool told;
 		uint64_t ready_us, own_us;
 	} cases[] = {
-		{ false, 0, MS(90) }, { true, 0, MS(90) }, { true, MS(45) / 2, MS(90) - MS(45) / 2 },
-		{ true, MS(45), MS(45) }, { true, MS(500), MS(45) },
+		{ false, 0, MS(90) },
+		{ true, 0, MS(90) },
+		{ true, MS(45) / 2, MS(90) - MS(45) / 2 },
+		{ true, MS(45), MS(45) },
+		{ true, MS(500), MS(45) },
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -282,7 +289,7 @@ static void test_loop_inside_a_callback_is_none_of_its_time(void)
 	story_free(&s);
 }
 
-/* The same where the program's function inside of the library's callback runs the loop. */
+/* The function of the program inside of the library's callback runs the loop. */
 static void test_loop_inside_a_function_of_the_program_is_none_of_its_time(void)
 {
 	struct story s;
@@ -334,7 +341,8 @@ static void test_each_worker_has_owners_of_its_own(void)
 	story_free(&s);
 }
 
-/* Twelve callbacks of 1 to 12 ms, in the order of their lengths, or against it: the eight longest have items. */
+/* Twelve callbacks of 1 to 12 ms, in the order of their lengths, or against it: the eight longest
+ * have items. */
 static void test_owners_beyond_the_eight_largest_are_added_up(void)
 {
 	for (int backward = 0; backward < 2; backward++) {
@@ -377,7 +385,8 @@ static void test_functions_of_sources_are_owners_beside_the_library(void)
 	analyse(&s);
 
 	CU_ASSERT_EQUAL(callback_of(&s, "app+0x100")->ns, NS(MS(2)));
-	CU_ASSERT_EQUAL(owner_of(&s, 0, D9__OWNER_PREPARE, "prepare() of app+0x100")->ns, NS(MS(4)));
+	CU_ASSERT_EQUAL(owner_of(&s, 0, D9__OWNER_PREPARE, "prepare() of app+0x100")->ns,
+			NS(MS(4)));
 	CU_ASSERT_EQUAL(owner_of(&s, 0, D9__OWNER_PREPARE, "prepare() of app+0x100")->calls, 20);
 	CU_ASSERT_EQUAL(owner_of(&s, 0, D9__OWNER_CHECK, "check() of app+0x100")->ns, NS(MS(6)));
 	CU_ASSERT_EQUAL(owner_of(&s, 0, D9__OWNER_CHECK, "check() of app+0x100")->calls, 10);
@@ -421,7 +430,8 @@ static void test_work_between_rounds_has_an_owner_and_sleep_there_has_none(void)
 {
 	struct story s;
 
-	/* 20 ms, of which it had the CPU for 12: 5 in the round, so that of the 15 outside 7 are work. */
+	/* 20 ms, of which it had the CPU for 12: 5 in the round, so that of the 15 outside 7 are
+	 * work. */
 	story_begin(&s);
 	story_unpark(&s, 0, 0, 1);
 	story_outside(&s, 0, MS(5), MS(20));
@@ -534,11 +544,13 @@ static CU_TestInfo tests[] = {
 	  test_function_inside_has_its_time_though_its_call_was_cut },
 	{ "calls of which no round is known are not shared out",
 	  test_calls_of_which_no_round_is_known_are_not_shared_out },
-	{ "a loop inside a callback is none of its time", test_loop_inside_a_callback_is_none_of_its_time },
+	{ "a loop inside a callback is none of its time",
+	  test_loop_inside_a_callback_is_none_of_its_time },
 	{ "a loop inside a function of the program is none of its time",
 	  test_loop_inside_a_function_of_the_program_is_none_of_its_time },
 	{ "each worker has owners of its own", test_each_worker_has_owners_of_its_own },
-	{ "owners beyond the eight largest are added up", test_owners_beyond_the_eight_largest_are_added_up },
+	{ "owners beyond the eight largest are added up",
+	  test_owners_beyond_the_eight_largest_are_added_up },
 	{ "functions of sources are owners beside the library",
 	  test_functions_of_sources_are_owners_beside_the_library },
 	{ "functions of sources have no more than the rounds",
@@ -551,7 +563,8 @@ static CU_TestInfo tests[] = {
 	{ "a loop without owners has no text", test_loop_without_owners_has_no_text },
 	{ "sleep is told beside the share from a quarter of it on",
 	  test_sleep_is_told_beside_the_share_from_a_quarter_of_it_on },
-	{ "sleep that waits for a lock is told as that", test_sleep_that_waits_for_a_lock_is_told_as_that },
+	{ "sleep that waits for a lock is told as that",
+	  test_sleep_that_waits_for_a_lock_is_told_as_that },
 	CU_TEST_INFO_NULL,
 };
 
