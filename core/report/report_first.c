@@ -390,16 +390,21 @@ static bool take(struct shown *shown, enum part part, unsigned *left)
 	return true;
 }
 
-/* Findings first, with the advice of the first; then what followed from each, then what else to do. */
+/*
+ * Findings first, with the advice of the first; then what followed from each, then what else to do.  The worst has its
+ * line however few there are.
+ */
 static unsigned share(struct first *first, unsigned left)
 {
+	unsigned line = first->n_shown ? first->shown[0].lines[PART_LINE] : 0;
 	unsigned kept = first->n_shown ? first->shown[0].lines[PART_ADVICE] : 0;
 	size_t n = 0;
 
-	if (left > kept)
-		left -= kept;
-	else
+	if (left < line)
+		left = line;
+	if (left < line + kept)
 		kept = 0;
+	left -= kept;
 	while (n < first->n_shown && take(&first->shown[n], PART_LINE, &left))
 		n++;
 	first->n_shown = n;
