@@ -40,6 +40,7 @@ enum {
 	SPAN_MISUSE,
 	OFF_CPU,
 	SOURCE_TIME,
+	BLOCKING,
 };
 
 static uint64_t origin_ns = UINT64_C(5000000000);
@@ -248,6 +249,34 @@ static void make_process(struct trace *t, const char *boot_id, uint64_t ms)
 	trace_event(t, POLL_END, ns + 2000 + ms * 1000000, UINT64_C(0));
 	trace_event(t, PARK, ns + 3000 + ms * 1000000, UINT64_C(0), UINT64_C(0),
 		    UINT64_C(100) + ms * 1000000, UINT64_C(4242));
+}
+
+/*
+ * Two seconds of the process |boot_id|, whose |workers| loops run |place| for 3, 2, 1, 0, 3 ms ... of each 10; those of
+ * 3 ms sleep for 2 of them in read().
+ */
+static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, const char *place)
+{
+	const char *const pairs[] = {
+		"service", "demo", "boot_id", boot_id, "pid", strchr(boot_id, '-') + 1,
+	};
+
+	put_schemas(t);
+	trace_builtin_fields(t, BLOCKING, "BlockingCallEvent", "worker_id task_id function fd duration_ns");
+	trace_head(t, METADATA, origin_ns);
+	put_pairs(t, 3, pairs);
+	for (uint64_t turn = 0; turn < 200; turn++)
+		for (uint64_t worker = 0; worker < workers; worker++) {
+			uint64_t ns = origin_ns + turn * 10000000 + worker * 1000, run_ns = (3 - worker % 4) * 1000000;
+
+			trace_event(t, UNPARK, ns, worker, UINT64_C(0), UINT64_C(0), UINT64_C(0), worker + 4243);
+			trace_event(t, POLL_START, ns, worker, UINT64_C(1), worker + 1, (uint64_t)trace_string(t, place));
+			if (run_ns == 3000000)
+				trace_event(t, BLOCKING, ns + 2000000, worker, worker + 1, (uint64_t)trace_string(t, "read"),
+					    1, UINT64_C(5), UINT64_C(2000000));
+			trace_event(t, POLL_END, ns + run_ns, worker);
+			trace_event(t, PARK, ns + run_ns, worker, UINT64_C(0), UINT64_C(0), worker + 4243);
+		}
 }
 
 /*
@@ -608,6 +637,8 @@ int main(int argc, char **argv)
 		make_process(&t, argv[4], strtoull(argv[5], NULL, 10));
 	} else if (!strcmp(kind, "hour") && argc > 7 && strchr(argv[4], '-')) {
 		make_hour(&t, argv[4], strtoull(argv[5], NULL, 10), strtoull(argv[6], NULL, 10), argv[7]);
+	} else if (!strcmp(kind, "loops") && argc > 6 && strchr(argv[4], '-')) {
+		make_loops(&t, argv[4], strtoull(argv[5], NULL, 10), argv[6]);
 	} else if (!strcmp(kind, "held") && argc > 4) {
 		make_held(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "outside") && argc > 4) {

@@ -18,3 +18,4 @@ trap 'rm -f "$report"' EXIT
 "$top_builddir/core/dial9" report --json "$trace" >"$report"
 python3 "$top_srcdir/tests/cli/check_foreign_report.py" "$report"
 python3 "$top_srcdir/tests/cli/check_time_parts.py" "$report"
+python3 "$top_srcdir/tests/cli/check_accounts.py" "$report"
