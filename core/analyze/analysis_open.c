@@ -87,6 +87,15 @@ int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event)
 	return span.len && !sign->inner ? -ENOMEM : 0;
 }
 
+/* The thread of |worker| computes, and in none of its callbacks. */
+static void saw_library(struct d9__worker *worker, const struct d9_event *event, uint64_t for_ns)
+{
+	worker->library.n++;
+	worker->library.cpu_ns += d9_event_known_u64(event, D9_STUCK_POLL_CPU_NS, 0);
+	worker->library.since_ns = event->timestamp_ns - for_ns;
+	worker->library.until_ns = event->timestamp_ns;
+}
+
 void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker =
@@ -98,9 +107,12 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 	uint64_t for_ns = d9_event_known_u64(event, D9_STUCK_POLL_FOR_NS, 0);
 	struct d9__sign *sign;
 
-	/* CPU time of a loop that waits is in its account. */
-	if (!worker || for_ns > event->timestamp_ns || kind.len)
+	if (!worker || for_ns > event->timestamp_ns)
 		return;
+	if (kind.len) {
+		saw_library(worker, event, for_ns);
+		return;
+	}
 	sign = id ? sign_of(worker, id, event->timestamp_ns) :
 		    outside_sign(worker, event->timestamp_ns - for_ns, event->timestamp_ns);
 	if (!sign)

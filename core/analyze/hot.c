@@ -103,7 +103,8 @@ size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__s
 		if (is_own(callback, stack, i))
 			return i;
 	/* Outside of all callbacks, and of the loop library. */
-	for (size_t i = 0; i < stack->n && !*callback->location; i++)
+	for (size_t i = 0;
+	     i < stack->n && !*callback->location && !d9__frame_is_ours(&stack->names[i]); i++)
 		if (d9__frame_is_program(&stack->names[i]))
 			return i;
 	return 0;

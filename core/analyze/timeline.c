@@ -306,6 +306,7 @@ static void account_look(struct d9__worker *worker, uint64_t ns)
 	uint64_t look_ns = ns - worker->park.ns;
 
 	worker->looks_ns += look_ns;
+	worker->looked_ns += look_ns;
 	d9__loop_time_awake(&worker->loop_time,
 			    &(struct d9__loop_awake) {
 				    .from_ns = worker->park.ns, .to_ns = ns, .own_ns = look_ns });
@@ -599,6 +600,8 @@ static void account_last(struct d9__worker *worker, uint64_t end_ns)
 
 	if (worker->outside.ns > end_ns)
 		end_ns = worker->outside.ns;
+	if (!piece->open && worker->library.until_ns > end_ns)
+		end_ns = worker->library.until_ns;
 	if (end_ns <= worker->unpark.ns)
 		return;
 	if (piece->open) {
@@ -638,6 +641,10 @@ static void end_last_park(struct d9__worker *worker, uint64_t ns)
 	worker->waiting_ns += left_ns;
 	worker->park.valid = false;
 	d9__loop_time_waited(&worker->loop_time, worker->park.ns, worker->park.ns + left_ns, 0, 0);
+	if (worker->library.until_ns > worker->park.ns)
+		d9__loop_time_burnt(
+			&worker->loop_time,
+			least(worker->library.cpu_ns, worker->library.until_ns - worker->park.ns));
 }
 
 int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)

@@ -106,7 +106,8 @@ struct d9__worker {
 	struct d9__account time;    /* of active_ns and parked_ns */
 	uint64_t waiting_ns;
 	struct d9__loop_time loop_time;
-	uint64_t looks_ns; /* in waits too short for a sleep, of which no reading has told yet */
+	uint64_t looks_ns, looked_ns; /* in waits too short for a sleep: of which no reading has
+					 told yet, and in all */
 	struct d9__callback
 		beside; /* stands for its awake time outside of callbacks: where samples found it */
 
@@ -136,6 +137,9 @@ struct d9__worker {
 	struct d9__piece piece; /* the open or the last one */
 	struct d9__sign sign;   /* of it, if its task is that of the piece */
 	struct d9__sign around; /* of the latest call that was seen waiting for a loop of its own */
+	struct {
+		uint64_t n, cpu_ns, since_ns, until_ns; /* since, until: of the newest */
+	} library; /* CPU time in its library, without a callback, as the recorder saw it */
 	struct d9__sign outside; /* of the loop, that stood still outside of callbacks: the latest such time */
 	struct {
 		uint64_t ns;

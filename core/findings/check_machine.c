@@ -9,15 +9,22 @@
 #include <stdlib.h>
 
 #include "findings/check_parts.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* Told from here on: so many waits of over 1 ms for a CPU, or so long in all. */
 #define SHORT_WAITS 3
 #define SHORT_NS    (10 * D9__MS_NS)
 
-/* A warning from here on, and if it was one part in so many of what the process wanted the CPU for. */
-#define WARNING_NS   (50 * D9__MS_NS)
-#define WARNING_PART 20
+/*
+ * A warning where loops were ready without a CPU for so large a share of their time, and for one
+ * part in so many of that in which they wanted one; in traces too short for shares, where it was so
+ * long.
+ */
+#define WARNING_SHARE 0.01
+#define WARNING_PART  10
+#define LEAST_NS      D9__SECOND_NS
+#define WARNING_NS    (50 * D9__MS_NS)
 
 /* Of the CPUs that it may use, in percent: then its own threads compete with each other. */
 #define OWN_PERCENT 75
@@ -31,6 +38,7 @@ struct shortage {
 	uint64_t busy_ns;
 	double cores; /* that the process used, and may use; 0: unknown */
 	double cpus;
+	uint64_t ready_ns, awake_ns, left_ns; /* as the accounts of loops have them */
 };
 
 static void add_worker(struct shortage *s, const struct d9__worker *worker)
@@ -155,12 +163,23 @@ static const char *advice_of(const struct d9__analysis *a, const struct shortage
 	       "the CPUs. Times of callbacks in this report are longer than they would be.";
 }
 
+/* The share of the loops' time in which they were ready without a CPU, 0 to 1. */
+static double ready_share(const struct shortage *s)
+{
+	uint64_t all_ns = s->ready_ns + s->left_ns;
+
+	return all_ns ? (double)s->ready_ns / (double)all_ns : 0;
+}
+
 static enum d9__severity severity_of(const struct d9__analysis *a, const struct shortage *s)
 {
 	uint64_t lost_ns = s->wait_ns + s->taken_ns + growth(a, D9__MACHINE_THROTTLED_NS);
 
-	if (s->max_ns > 10 * D9__MS_NS && s->waits >= SHORT_WAITS && 100 * s->waits >= s->measured)
-		return D9__WARNING;
+	if (s->left_ns >= LEAST_NS)
+		return ready_share(s) >= WARNING_SHARE &&
+				       WARNING_PART * s->ready_ns >= s->ready_ns + s->awake_ns
+			       ? D9__WARNING
+			       : D9__INFO;
 	return lost_ns >= WARNING_NS && WARNING_PART * lost_ns >= s->busy_ns ? D9__WARNING : D9__INFO;
 }
 
@@ -254,6 +273,36 @@ static const char *describe_shortage(const struct shortage *s, char *buf, size_t
 	return buf;
 }
 
+/* Tell for how much of their time loops were without a CPU, and why, as far as that is known. */
+static void set_brief(struct d9__findings *findings, struct d9__finding *finding,
+		      const struct shortage *s)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct d9__ready ready = ready_of(a, s);
+	const char *cause = "";
+	char figure[128];
+
+	if (is_limit(a)) {
+		d9__finding_set_machine(
+			findings, finding,
+			"short of CPU by its cgroup's limit: stopped for %s, %s times",
+			d9__units_ns(growth(a, D9__MACHINE_THROTTLED_NS)).text,
+			d9__units_count(growth(a, D9__MACHINE_THROTTLED)).text);
+		return;
+	}
+	if (2 * ready.host_ns > ready.ns)
+		cause = ", as the host ran other machines";
+	else if (2 * ready.others_ns > ready.ns)
+		cause = ", as other programs had it";
+	if (ready_share(s) >= WARNING_SHARE)
+		snprintf(figure, sizeof(figure), "%.0f %% of the time", 100 * ready_share(s));
+	else
+		snprintf(figure, sizeof(figure), "%s", d9__units_ns(ready.ns).text);
+	d9__finding_set_machine(findings, finding,
+				"short of CPU: loops were ready without one for %s%s", figure,
+				cause);
+}
+
 void d9__check_short_of_cpu(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
@@ -264,6 +313,11 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 
 	if (s.waits < SHORT_WAITS && s.taken_ns < SHORT_NS && throttled_ns < SHORT_NS)
 		return;
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		s.ready_ns += findings->owners[i].taken_ns;
+		s.awake_ns += findings->owners[i].awake_ns;
+		s.left_ns += findings->owners[i].left_ns;
+	}
 	finding = d9__finding_add(findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
 				  advice_of(a, &s),
 				  "%s: %s.",
@@ -274,8 +328,7 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	if (is_own(&s) && !is_limit(a))
 		d9__finding_set_brief(findings, finding, "its own threads compete for %.0f CPUs", s.cpus);
 	else
-		d9__finding_set_machine(findings, finding, "short of CPU%s: some times inflated",
-					is_limit(a) ? " by its cgroup's limit" : "");
+		set_brief(findings, finding, &s);
 	add_shortage(findings, finding, &s);
 	add_takers(findings, finding, &s);
 	add_counters(findings, finding);

@@ -6,12 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/hot.h"
 #include "findings/check_parts.h"
 #include "text/units.h"
 
 /* Told if it takes one in so many parts of the trace, or if one call takes so long. */
 #define OUTSIDE_PART 10
 #define OUTSIDE_NS   (10 * D9__MS_NS)
+
+/* CPU time in the library without a callback is critical from here on. */
+#define LIBRARY_NS D9__SECOND_NS
 
 /* A trace shorter than this one says nothing about shares. */
 #define LENGTH_NS (500 * D9__MS_NS)
@@ -90,6 +94,26 @@ void d9__check_source_time(struct d9__findings *findings)
 		}
 }
 
+/* The function that samples found |worker| in most outside of its callbacks, as long as they found
+ * one. */
+static const char *function_beside(const struct d9__worker *worker)
+{
+	struct d9__spot spot;
+
+	return d9__hot_spots(&worker->beside, false, &spot, 1)
+		       ? spot.stack->names[spot.frame].function
+		       : NULL;
+}
+
+/* Whether it was a function of the program's own that computed there: a signal handler. */
+static bool is_handler(const struct d9__worker *worker)
+{
+	struct d9__spot spot;
+
+	return d9__hot_spots(&worker->beside, false, &spot, 1) &&
+	       d9__frame_is_program(&spot.stack->names[spot.frame]);
+}
+
 static void busy_wait(struct d9__findings *findings, const struct d9__worker *worker)
 {
 	struct d9__finding *finding;
@@ -104,6 +128,11 @@ static void busy_wait(struct d9__findings *findings, const struct d9__worker *wo
 		"loop slept.",
 		worker->id, d9__units_ns(worker->busy_waits.ns).text, d9__units_count(worker->busy_waits.n).text,
 		d9__units_ns(worker->busy_waits.max_ns).text);
+	if (is_handler(worker)) {
+		const char *function = function_beside(worker);
+
+		d9__finding_set_name(findings, finding, function, strlen(function));
+	}
 	d9__finding_set_brief(findings, finding, "worker %" PRIu64 ": %s of CPU inside %s waits: a signal handler?",
 			      worker->id, d9__units_ns(worker->busy_waits.ns).text,
 			      d9__units_count(worker->busy_waits.n).text);
@@ -114,6 +143,54 @@ static void busy_wait(struct d9__findings *findings, const struct d9__worker *wo
 				 "the wait with most began here");
 }
 
+static void inside_library(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__callback *last =
+		worker->n_recent
+			? worker->recent[(worker->n_recent - 1) % D9__WORKER_RECENT].callback
+			: NULL;
+	struct d9__shown_name name = d9__finding_name(last);
+	const char *function = function_beside(worker);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, worker->library.cpu_ns >= LIBRARY_NS ? D9__CRITICAL : D9__WARNING,
+		worker->library.cpu_ns,
+		"Look at what the last callback did to events that were still added: "
+		"event_assign() on one, or "
+		"event_add() from two threads without locks, makes its lists a ring. Else a wait "
+		"over thousands of "
+		"descriptors, or a signal handler, computes there.",
+		"Worker %" PRIu64
+		" computed for %s in its loop library and called nothing meanwhile%s%s; %.*s was "
+		"called last.",
+		worker->id, d9__units_ns(worker->library.cpu_ns).text, function ? ", in " : "",
+		function ? function : "", name.len, name.text);
+	if (function)
+		d9__finding_set_name(findings, finding, function, strlen(function));
+	d9__finding_set_brief(findings, finding, "%s of CPU time inside the library, after %.*s",
+			      d9__units_ns(worker->library.cpu_ns).text, name.len, name.text);
+	if (finding)
+		finding->hot = d9__hot_describe(&worker->beside, false);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence) { .at_ns = worker->library.since_ns,
+							  .duration_ns = worker->library.until_ns -
+									 worker->library.since_ns,
+							  .has_worker = true,
+							  .worker = worker->id },
+				 "the newest of %s looks at it",
+				 d9__units_count(worker->library.n).text);
+}
+
+void d9__check_inside_library(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	for (size_t i = 0; i < a->timeline.n; i++)
+		if (a->timeline.items[i]->library.n && !is_handler(a->timeline.items[i]))
+			inside_library(findings, a->timeline.items[i]);
+}
+
 void d9__check_busy_wait(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
@@ -121,6 +198,8 @@ void d9__check_busy_wait(struct d9__findings *findings)
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		const struct d9__worker *worker = a->timeline.items[i];
 
+		if (worker->library.n && !is_handler(worker))
+			continue;
 		if (worker->busy_waits.max_ns >= OUTSIDE_NS ||
 		    (length_of(a) >= LENGTH_NS && worker->busy_waits.ns * OUTSIDE_PART >= length_of(a)))
 			busy_wait(findings, worker);

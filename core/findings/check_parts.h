@@ -29,6 +29,7 @@ void d9__check_nested_loop(struct d9__findings *findings);
 
 /* check_outside.c */
 void d9__check_source_time(struct d9__findings *findings);
+void d9__check_inside_library(struct d9__findings *findings);
 void d9__check_busy_wait(struct d9__findings *findings);
 void d9__check_loop_overhead(struct d9__findings *findings);
 

@@ -30,6 +30,7 @@ static const struct {
 	{ "empty-wakes", D9__ABOUT_WAKES, d9__check_empty_wakes },
 	{ "lost-wake", D9__ABOUT_WAKES, d9__check_lost_wake },
 	{ "source-time", D9__ABOUT_TIME, d9__check_source_time },
+	{ "inside-library", D9__ABOUT_TIME, d9__check_inside_library },
 	{ "busy-wait", D9__ABOUT_TIME, d9__check_busy_wait },
 	{ "nested-loop", D9__ABOUT_TIME, d9__check_nested_loop },
 	{ "growing-calls", D9__ABOUT_TIME, d9__check_growing_calls },

@@ -17,6 +17,9 @@
 #define BUSY_NS	  (3 * D9__SECOND_NS)
 #define BUSY_PART 5
 
+/* A loop that is awake for no more than this share of its time has room. */
+#define ROOM_SHARE 0.5
+
 /* Of less time no share is judged. */
 #define LEAST_NS D9__SECOND_NS
 
@@ -46,26 +49,52 @@ static uint64_t worker_unknown_ns(const struct d9__worker *worker)
 
 	if (!worker->cpu_seen)
 		return 0;
-	return unknown_ns(&worker->time, time->callback_ns + time->round_ns + time->outside_ns +
-						 time->outside_asleep_ns + time->wait_cpu_ns +
-						 time->wait_ready_ns);
+	return less(unknown_ns(&worker->time, time->callback_ns + time->round_ns +
+						      time->outside_ns + time->outside_asleep_ns +
+						      time->wait_cpu_ns + time->wait_ready_ns),
+		    worker->looked_ns);
 }
 
-/* The part of |a|'s unexplained time that the machine has, 0 to 1: what its threads were ready for,
- * beyond what calls tell. */
-static double machine_part_of(const struct d9__analysis *a)
+/*
+ * The machine's parts, 0 to 1: of time awake that no reading explains, and of waits.  Its threads
+ * were ready for so long beyond what calls tell; where that is more than the former can hold, loops
+ * were put aside in the middle of waits that were over.
+ */
+struct machine {
+	double of_unknown, of_asleep;
+};
+
+/* The part of the process's CPU time that its loops used, 0 to 1. */
+static double loops_part(const struct d9__analysis *a, uint64_t loops_ns)
+{
+	uint64_t all_ns = a->usage.growth[D9__USAGE_USER_NS] + a->usage.growth[D9__USAGE_SYSTEM_NS];
+
+	return loops_ns < all_ns ? (double)loops_ns / (double)all_ns : 1;
+}
+
+static struct machine machine_of(const struct d9__analysis *a)
 {
 	const struct d9__machine *machine = &a->machine;
-	uint64_t unknown = 0, untold;
+	uint64_t unknown = 0, asleep = 0, cpu = 0, untold;
+	struct machine out = { 0, 0 };
+	double rest;
 
 	if (!machine->counters[D9__MACHINE_RUNQUEUE_NS].known)
-		return 0;
-	for (size_t i = 0; i < a->timeline.n; i++)
-		unknown += worker_unknown_ns(a->timeline.items[i]);
+		return out;
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+
+		unknown += worker_unknown_ns(worker);
+		asleep += worker->loop_time.asleep_ns;
+		cpu += worker->cpu_ns;
+	}
 	untold = less(machine->counters[D9__MACHINE_RUNQUEUE_NS].growth, machine->ready_ns);
-	if (!unknown)
-		return 0;
-	return untold < unknown ? (double)untold / (double)unknown : 1;
+	if (unknown)
+		out.of_unknown = untold < unknown ? (double)untold / (double)unknown : 1;
+	rest = (double)less(untold, unknown) * loops_part(a, cpu);
+	if (asleep)
+		out.of_asleep = rest < (double)asleep ? rest / (double)asleep : 1;
+	return out;
 }
 
 /* ---- who has it ---- */
@@ -190,22 +219,25 @@ static void add_loop(const struct d9__worker *worker, struct d9__owners *owners)
 	uint64_t taken =
 		least((uint64_t)(owners->machine_part * (double)unknown), owners->round_ns);
 
-	owners->taken_ns += taken + outside_taken + time->wait_ready_ns;
+	uint64_t wait_taken = (uint64_t)(owners->asleep_part * (double)time->asleep_ns);
+
+	owners->taken_ns += taken + outside_taken + wait_taken + time->wait_ready_ns;
 	add(owners,
 	    &(struct d9__owner) { .kind = D9__OWNER_LIBRARY, .ns = owners->round_ns - taken });
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_WAIT, .ns = time->wait_cpu_ns });
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_BETWEEN, .ns = time->outside_ns });
-	owners->asleep_ns = time->asleep_ns + time->outside_asleep_ns - outside_taken;
+	owners->asleep_ns = time->asleep_ns - wait_taken + time->outside_asleep_ns - outside_taken;
 	owners->left_ns = owners->awake_ns + owners->asleep_ns;
 }
 
 struct d9__owners *d9__owners_make(const struct d9__analysis *a)
 {
 	struct d9__owners *all = calloc(a->timeline.n + 1, sizeof(*all));
-	double machine_part = machine_part_of(a);
+	struct machine machine = machine_of(a);
 
 	for (size_t i = 0; all && i < a->timeline.n; i++) {
-		all[i].machine_part = machine_part;
+		all[i].machine_part = machine.of_unknown;
+		all[i].asleep_part = machine.of_asleep;
 		all[i].round_ns = a->timeline.items[i]->loop_time.round_ns;
 	}
 	for (size_t i = 0; all && i < a->callbacks.n; i++) {
@@ -236,6 +268,15 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 	       (time->busy.longest_ns >= BUSY_NS ||
 		(time->busy.ns >= LEAST_NS &&
 		 BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));
+}
+
+bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners *owners)
+{
+	for (size_t i = 0; i < a->timeline.n; i++)
+		if (owners[i].left_ns >= LEAST_NS &&
+		    d9__owners_share(&owners[i], owners[i].awake_ns) >= ROOM_SHARE)
+			return false;
+	return a->latency.woken_over_5ms == 0;
 }
 
 /* ---- words ---- */

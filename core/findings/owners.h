@@ -44,7 +44,7 @@ struct d9__owners {
 	struct d9__io io;   /* of all callbacks */
 
 	/* While they are made. */
-	double machine_part; /* of unexplained time */
+	double machine_part, asleep_part; /* the machine's, of unexplained time and of waits */
 	uint64_t round_ns, calls_unknown_ns;
 };
 
@@ -57,6 +57,12 @@ struct d9__owners *d9__owners_make(const struct d9__analysis *a);
  * of the trace.
  */
 bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owners *owners);
+
+/*
+ * Whether the loops of |a| had so much room, and the callbacks waited so little, that nothing can
+ * be wrong with their time, whatever no check looks for.
+ */
+bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners *owners);
 
 /* |ns| as a share of what was left to the loop, 0 to 1. */
 double d9__owners_share(const struct d9__owners *owners, uint64_t ns);

@@ -437,6 +437,31 @@ static bool any_fired(const struct d9__report_all *all)
 	return false;
 }
 
+/* Whether the loops of all processes had so much room that nothing can be wrong with their time. */
+static bool have_room(const struct d9__report_all *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (!d9__owners_have_room(all->reports[i].analysis,
+					  all->reports[i].findings->owners))
+			return false;
+	return true;
+}
+
+/* "nothing wrong found" is said only where that is known. */
+static void describe_nothing(const struct first *first, char *buf, size_t size)
+{
+	const char *where = first->machine ? " in the program" : "";
+
+	if (any_fired(first->all))
+		snprintf(buf, size, "nothing else found%s", where);
+	else if (have_room(first->all))
+		snprintf(buf, size, "nothing wrong found%s", where);
+	else
+		snprintf(buf, size,
+			 "nothing stands out%s: the accounts above tell where the time went",
+			 where);
+}
+
 /* How many findings have no line here. */
 static void put_rest(struct first *first)
 {
@@ -447,8 +472,7 @@ static void put_rest(struct first *first)
 	for (size_t i = 0; i < first->n; i++)
 		notes += !is_graver(first->items[i].finding);
 	if (first->n_graver == 0)
-		snprintf(graver, sizeof(graver), "nothing %s found%s", any_fired(first->all) ? "else" : "wrong",
-			 first->machine ? " in the program" : "");
+		describe_nothing(first, graver, sizeof(graver));
 	else if (hidden)
 		snprintf(graver, sizeof(graver), "and %s more finding%s", d9__units_count(hidden).text,
 			 hidden == 1 ? "" : "s");
@@ -461,7 +485,7 @@ static void put_rest(struct first *first)
 	d9__page_wrap(first->page, line, 0, 2);
 }
 
-/* "machine short of CPU: some times inflated" */
+/* "machine short of CPU: loops were ready without one for 21 % of the time", and what to do. */
 static void put_machine(struct first *first)
 {
 	const char *brief = first->machine ? first->machine->brief : NULL, *colon = brief ? strstr(brief, ": ") : NULL;
@@ -474,6 +498,7 @@ static void put_machine(struct first *first)
 	d9__page_put(first->page, D9__YELLOW, what);
 	putc(' ', first->page->out);
 	d9__page_wrap(first->page, colon + 2, (unsigned)len + 1, 2);
+	put_advice(first, first->machine, 1);
 }
 
 /* Commands that tell more. */

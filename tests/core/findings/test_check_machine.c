@@ -137,7 +137,8 @@ static void test_limit_of_the_cgroup_is_told_as_what_made_calls_long(void)
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
 	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "CPU limit stopped it 5 times, for 400 ms"));
 	CU_ASSERT(has(story_finding(&s, 0)->advice, "cgroup"));
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "short of CPU by its cgroup's limit: some times inflated");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, 
+			       "short of CPU by its cgroup's limit: stopped for 400 ms, 5 times");
 	story_free(&s);
 }
 
