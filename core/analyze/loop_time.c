@@ -92,6 +92,19 @@ static void spread(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns,
 /* A stop is no shorter. */
 #define STOP_NS (200 * D9__MS_NS)
 
+/* What looked busy from |from_ns| to |to_ns| was not: the stretch that goes on is shortened as well. */
+static void shorten_busy(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t ns = to_ns - from_ns;
+
+	time->busy.ns -= least(time->busy.ns, ns);
+	if (time->busy.longest_from_ns < to_ns &&
+	    time->busy.longest_from_ns + time->busy.longest_ns > from_ns)
+		time->busy.longest_ns -= least(time->busy.longest_ns, ns);
+	if (time->window.run_from_ns < to_ns)
+		time->window.run_ns -= least(time->window.run_ns, ns);
+}
+
 /* Take out of |part| what lies between two moments; how much of that was in callbacks. */
 static uint64_t stand_still(struct d9__loop_time *time, const struct d9__loop_long *part,
 			    uint64_t from_ns, uint64_t to_ns)
@@ -110,10 +123,8 @@ static uint64_t stand_still(struct d9__loop_time *time, const struct d9__loop_lo
 		left_ns -= take(&time->outside_ns, left_ns);
 	}
 	time->stopped_ns += ns - left_ns;
-	time->busy.ns -= least(time->busy.ns, ns);
-	if (time->busy.longest_from_ns < end_ns &&
-	    time->busy.longest_from_ns + time->busy.longest_ns > start_ns)
-		time->busy.longest_ns -= least(time->busy.longest_ns, ns);
+	if (!part->waited && ns)
+		shorten_busy(time, start_ns, end_ns);
 	return in_calls_ns;
 }
 

@@ -438,7 +438,45 @@ static void test_last_window_counts_for_as_long_as_it_lasted(void)
 	CU_ASSERT_EQUAL(time.busy.longest_ns, WINDOWS(2) + MS(40));
 }
 
+/* Stopped for 3 s inside a call, which is told before the call's end or after it; busy before and behind. */
+static void test_stop_of_the_process_is_no_busy_time(void)
+{
+	for (int after = 0; after < 2; after++) {
+		struct d9__loop_time time = { 0 };
+		uint64_t ns = windows(&time, START, 2, 100);
+
+		if (!after)
+			d9__loop_time_stopped(&time, ns, ns + WINDOWS(12));
+		awake(&time, ns, ns + WINDOWS(12), WINDOWS(12), WINDOWS(12));
+		if (after)
+			d9__loop_time_stopped(&time, ns, ns + WINDOWS(12));
+		windows(&time, ns + WINDOWS(12), 3, 100);
+		d9__loop_time_finish(&time);
+		CU_ASSERT_EQUAL(time.stopped_ns, WINDOWS(12));
+		CU_ASSERT_EQUAL(time.busy.ns, WINDOWS(5));
+		CU_ASSERT_EQUAL(time.busy.longest_ns, WINDOWS(5));
+		CU_ASSERT_EQUAL(sum(&time), d9__loop_time_total_ns(&time));
+	}
+}
+
+static void test_stop_of_the_process_in_a_wait_takes_no_busy_time(void)
+{
+	struct d9__loop_time time = { 0 };
+	uint64_t ns = windows(&time, START, 4, 100);
+
+	d9__loop_time_waited(&time, ns, ns + WINDOWS(8), 0, 0);
+	d9__loop_time_stopped(&time, ns + WINDOWS(1), ns + WINDOWS(7));
+	d9__loop_time_finish(&time);
+	CU_ASSERT_EQUAL(time.stopped_ns, WINDOWS(6));
+	CU_ASSERT_EQUAL(time.asleep_ns, WINDOWS(2));
+	CU_ASSERT_EQUAL(time.busy.ns, WINDOWS(4));
+	CU_ASSERT_EQUAL(time.busy.longest_ns, WINDOWS(4));
+}
+
 static CU_TestInfo tests[] = {
+	{ "a stop of the process is no busy time", test_stop_of_the_process_is_no_busy_time },
+	{ "a stop of the process in a wait takes no busy time",
+	  test_stop_of_the_process_in_a_wait_takes_no_busy_time },
 	{ "nothing recorded is no time", test_nothing_recorded_is_no_time },
 	{ "a wait is sleep but for the CPU it used and missed",
 	  test_wait_is_sleep_but_for_the_cpu_it_used_and_missed },
