@@ -228,13 +228,14 @@ static void test_function_inside_has_its_time_though_its_call_was_cut(void)
 	story_park(&s, 0, MS(20), 0);
 	story_unpark(&s, 0, MS(30), 0);
 	story_start(&s, 0, MS(30), 2, TICK);
-	story_last_sign(&s, 0, MS(35), 2, MS(30), "");
+	story_queue(&s, MS(35), 0);
 	analyse(&s);
 
 	CU_ASSERT_EQUAL(callback_of(&s, "app+0x100")->ns, NS(MS(8)));
 	CU_ASSERT_EQUAL(callback_of(&s, "libevent-2.1.so.7+0x300")->ns, NS(MS(2)));
 	/* This one goes on when the trace ends. */
 	CU_ASSERT_EQUAL(callback_of(&s, "app+0x200")->ns, NS(MS(5)));
+	CU_ASSERT_EQUAL(s.analysis.timeline.items[0]->loop_time.callback_ns, NS(MS(10 + 5)));
 	story_free(&s);
 }
 
