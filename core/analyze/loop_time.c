@@ -92,7 +92,7 @@ static void spread(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns,
 /* A stop is no shorter. */
 #define STOP_NS (200 * D9__MS_NS)
 
-/* What looked busy from |from_ns| to |to_ns| was not: the stretch that goes on is shortened as well. */
+/* Take a stop out of the busy stretches, the one that goes on among them. */
 static void shorten_busy(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t ns = to_ns - from_ns;

@@ -252,9 +252,23 @@ static void make_process(struct trace *t, const char *boot_id, uint64_t ms)
 }
 
 /*
- * Two seconds of the process |boot_id|, whose |workers| loops run |place| for 3, 2, 1, 0, 3 ms ... of each 10; those of
- * 3 ms sleep for 2 of them in read().
+ * Two seconds of the process |boot_id|, whose |workers| loops run |place| for 3, 2, 1, 0, 3 ms ...
+ * of each 10; those of 3 ms sleep for 2 of them in read().
  */
+static void put_turn(struct trace *t, uint64_t worker, uint64_t ns, const char *place)
+{
+	uint64_t run_ns = (3 - worker % 4) * 1000000, tid = worker + 4243, none = 0;
+
+	trace_event(t, UNPARK, ns, worker, none, none, none, tid);
+	trace_event(t, POLL_START, ns, worker, UINT64_C(1), worker + 1,
+		    (uint64_t)trace_string(t, place));
+	if (run_ns == 3000000)
+		trace_event(t, BLOCKING, ns + 2000000, worker, worker + 1,
+			    (uint64_t)trace_string(t, "read"), 1, UINT64_C(5), UINT64_C(2000000));
+	trace_event(t, POLL_END, ns + run_ns, worker);
+	trace_event(t, PARK, ns + run_ns, worker, none, none, tid);
+}
+
 static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, const char *place)
 {
 	const char *const pairs[] = {
@@ -262,21 +276,13 @@ static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, c
 	};
 
 	put_schemas(t);
-	trace_builtin_fields(t, BLOCKING, "BlockingCallEvent", "worker_id task_id function fd duration_ns");
+	trace_builtin_fields(t, BLOCKING, "BlockingCallEvent",
+			     "worker_id task_id function fd duration_ns");
 	trace_head(t, METADATA, origin_ns);
 	put_pairs(t, 3, pairs);
 	for (uint64_t turn = 0; turn < 200; turn++)
-		for (uint64_t worker = 0; worker < workers; worker++) {
-			uint64_t ns = origin_ns + turn * 10000000 + worker * 1000, run_ns = (3 - worker % 4) * 1000000;
-
-			trace_event(t, UNPARK, ns, worker, UINT64_C(0), UINT64_C(0), UINT64_C(0), worker + 4243);
-			trace_event(t, POLL_START, ns, worker, UINT64_C(1), worker + 1, (uint64_t)trace_string(t, place));
-			if (run_ns == 3000000)
-				trace_event(t, BLOCKING, ns + 2000000, worker, worker + 1, (uint64_t)trace_string(t, "read"),
-					    1, UINT64_C(5), UINT64_C(2000000));
-			trace_event(t, POLL_END, ns + run_ns, worker);
-			trace_event(t, PARK, ns + run_ns, worker, UINT64_C(0), UINT64_C(0), worker + 4243);
-		}
+		for (uint64_t worker = 0; worker < workers; worker++)
+			put_turn(t, worker, origin_ns + turn * 10000000 + worker * 1000, place);
 }
 
 /*

@@ -438,7 +438,7 @@ static void test_last_window_counts_for_as_long_as_it_lasted(void)
 	CU_ASSERT_EQUAL(time.busy.longest_ns, WINDOWS(2) + MS(40));
 }
 
-/* Stopped for 3 s inside a call, which is told before the call's end or after it; busy before and behind. */
+/* Stopped for 3 s inside a call, as is told before the call ends or after it. */
 static void test_stop_of_the_process_is_no_busy_time(void)
 {
 	for (int after = 0; after < 2; after++) {
