@@ -109,7 +109,7 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 
 	if (!worker || for_ns > event->timestamp_ns)
 		return;
-	if (kind.len) {
+	if (kind.len && !id) {
 		saw_library(worker, event, for_ns);
 		return;
 	}

@@ -180,6 +180,8 @@ static enum d9__severity severity_of(const struct d9__analysis *a, const struct 
 				       WARNING_PART * s->ready_ns >= s->ready_ns + s->awake_ns
 			       ? D9__WARNING
 			       : D9__INFO;
+	if (s->max_ns > 10 * D9__MS_NS && s->waits >= SHORT_WAITS && 100 * s->waits >= s->measured)
+		return D9__WARNING;
 	return lost_ns >= WARNING_NS && WARNING_PART * lost_ns >= s->busy_ns ? D9__WARNING : D9__INFO;
 }
 
@@ -273,22 +275,20 @@ static const char *describe_shortage(const struct shortage *s, char *buf, size_t
 	return buf;
 }
 
-/* Tell for how much of their time loops were without a CPU, and why, as far as that is known. */
-static void set_brief(struct d9__findings *findings, struct d9__finding *finding,
-		      const struct shortage *s)
+/* "loops were ready without one for 21 % of the time, as other programs had it": how much, and why,
+ * as far as that is known. */
+static const char *describe_ready(const struct d9__analysis *a, const struct shortage *s, char *buf,
+				  size_t size)
 {
-	const struct d9__analysis *a = findings->analysis;
 	struct d9__ready ready = ready_of(a, s);
 	const char *cause = "";
 	char figure[128];
 
 	if (is_limit(a)) {
-		d9__finding_set_machine(
-			findings, finding,
-			"short of CPU by its cgroup's limit: stopped for %s, %s times",
-			d9__units_ns(growth(a, D9__MACHINE_THROTTLED_NS)).text,
-			d9__units_count(growth(a, D9__MACHINE_THROTTLED)).text);
-		return;
+		snprintf(buf, size, "stopped for %s, %s times",
+			 d9__units_ns(growth(a, D9__MACHINE_THROTTLED_NS)).text,
+			 d9__units_count(growth(a, D9__MACHINE_THROTTLED)).text);
+		return buf;
 	}
 	if (2 * ready.host_ns > ready.ns)
 		cause = ", as the host ran other machines";
@@ -298,9 +298,8 @@ static void set_brief(struct d9__findings *findings, struct d9__finding *finding
 		snprintf(figure, sizeof(figure), "%.0f %% of the time", 100 * ready_share(s));
 	else
 		snprintf(figure, sizeof(figure), "%s", d9__units_ns(ready.ns).text);
-	d9__finding_set_machine(findings, finding,
-				"short of CPU: loops were ready without one for %s%s", figure,
-				cause);
+	snprintf(buf, size, "loops were ready without one for %s%s", figure, cause);
+	return buf;
 }
 
 void d9__check_short_of_cpu(struct d9__findings *findings)
@@ -309,7 +308,7 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	struct shortage s = measure(a);
 	uint64_t throttled_ns = growth(a, D9__MACHINE_THROTTLED_NS);
 	struct d9__finding *finding;
-	char text[512];
+	char text[512], ready[256];
 
 	if (s.waits < SHORT_WAITS && s.taken_ns < SHORT_NS && throttled_ns < SHORT_NS)
 		return;
@@ -318,17 +317,19 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 		s.awake_ns += findings->owners[i].awake_ns;
 		s.left_ns += findings->owners[i].left_ns;
 	}
-	finding = d9__finding_add(findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
-				  advice_of(a, &s),
-				  "%s: %s.",
-				  is_limit(a) ? "The limit of its cgroup left the process short of CPU"
-				  : is_own(&s) ? "The process has more work than CPUs"
-					       : "The machine was short of CPU",
-				  describe_shortage(&s, text, sizeof(text)));
+	finding = d9__finding_add(
+		findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
+		advice_of(a, &s), "%s: %s; %s.",
+		is_limit(a)  ? "The limit of its cgroup left the process short of CPU"
+		: is_own(&s) ? "The process has more work than CPUs"
+			     : "The machine was short of CPU",
+		describe_ready(a, &s, ready, sizeof(ready)),
+		describe_shortage(&s, text, sizeof(text)));
 	if (is_own(&s) && !is_limit(a))
 		d9__finding_set_brief(findings, finding, "its own threads compete for %.0f CPUs", s.cpus);
 	else
-		set_brief(findings, finding, &s);
+		d9__finding_set_machine(findings, finding, "short of CPU%s: %s",
+					is_limit(a) ? " by its cgroup's limit" : "", ready);
 	add_shortage(findings, finding, &s);
 	add_takers(findings, finding, &s);
 	add_counters(findings, finding);

@@ -105,7 +105,7 @@ static const char *function_beside(const struct d9__worker *worker)
 		       : NULL;
 }
 
-/* Whether it was a function of the program's own that computed there: a signal handler. */
+/* Whether a function of the program itself computed there: a signal handler. */
 static bool is_handler(const struct d9__worker *worker)
 {
 	struct d9__spot spot;

@@ -64,11 +64,13 @@ struct machine {
 	double of_unknown, of_asleep;
 };
 
-/* The part of the process's CPU time that its loops used, 0 to 1. */
+/* The part of the process's CPU time that its loops used, 0 to 1; 0: not known. */
 static double loops_part(const struct d9__analysis *a, uint64_t loops_ns)
 {
 	uint64_t all_ns = a->usage.growth[D9__USAGE_USER_NS] + a->usage.growth[D9__USAGE_SYSTEM_NS];
 
+	if (!all_ns)
+		return 0;
 	return loops_ns < all_ns ? (double)loops_ns / (double)all_ns : 1;
 }
 

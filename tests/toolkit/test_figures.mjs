@@ -40,7 +40,8 @@ for (const trace of traces)
 		for (const { check, name, message, brief, figure } of JSON.parse(run('node', script, '--json', trace)).findings ?? []) {
 			if (figure) assert.ok(plain(message).includes(plain(figure)), `${check}: ${message} / ${brief} / ${figure}`);
 			const theirs = findings.find((one) => one.check === check && one.name === name);
-			if (theirs) assert.equal(figure && plain(figure), theirs.figure, `${check} of ${name}: ${brief} by the toolkit, ${theirs.brief}`);
+			// The toolkit has no accounts, of which the machine's figure is.
+			if (theirs && check !== 'short-of-cpu') assert.equal(figure && plain(figure), theirs.figure, `${check} of ${name}: ${brief} by the toolkit, ${theirs.brief}`);
 		}
 	});
 

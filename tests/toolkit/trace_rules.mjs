@@ -76,8 +76,8 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 		} else if (name === 'TaskTerminateEvent') {
 			terminated.set(v.task_id, time);
 		}
-		// Of these two, 0 is a loop that stands still outside of callbacks.
-		if (name === 'StuckPollEvent' || name === 'LastSignEvent') return;
+		// Of these, 0 is a loop outside of callbacks.
+		if (['StuckPollEvent', 'LastSignEvent', 'SourceTimeEvent', 'TaskIoEvent'].includes(name)) return;
 		for (const key of ['task_id', 'woken_task_id'])
 			if (v[key] !== undefined && (v[key] === 0n || v[key] >= 1n << 53n)) bad(16, offset, `${key} ${v[key]}`);
 	};
