@@ -134,7 +134,8 @@ bool d9__side_put(struct d9__slot *slot, uint32_t type_id, uint64_t ns, const vo
 	if (!record)
 		return false;
 	memcpy(record + 1, head, head_len);
-	memcpy((uint8_t *)(record + 1) + head_len, body, body_len);
+	if (body_len)
+		memcpy((uint8_t *)(record + 1) + head_len, body, body_len);
 	record->len = len;
 	/* release: pairs with the acquire in d9__side_take() */
 	atomic_store_explicit(&record->size, size_of(len), memory_order_release);
