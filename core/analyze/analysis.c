@@ -178,11 +178,30 @@ static void finish_stops(struct d9__analysis *a)
 		take_stops(a, a->stalls.items[i].stall);
 }
 
+/* Samples find a thread at work in a wait that the trace's end cuts: the recorder need not have
+ * told of that. */
+static void finish_waits(struct d9__analysis *a)
+{
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		struct d9__worker *worker = a->timeline.items[i];
+		uint64_t cpu_ns = worker->wait_samples * a->samples.period_ns;
+
+		if (!worker->park.valid || worker->wait_samples < D9__SAMPLES_FEW ||
+		    cpu_ns <= worker->library.cpu_ns)
+			continue;
+		worker->library.n += worker->library.n == 0;
+		worker->library.cpu_ns = cpu_ns;
+		worker->library.since_ns = worker->park.ns;
+		worker->library.until_ns = worker->wait_sampled_ns;
+	}
+}
+
 int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 {
 	int err;
 
 	err = d9__analysis_close_open(a);
+	finish_waits(a);
 	if (d9__timeline_finish(&a->timeline, a->loop_last_ns) < 0)
 		err = -ENOMEM;
 	if (!err)

@@ -211,7 +211,14 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
 	}
 	if (piece)
 		return count_in_poll(samples, sampled, piece, stack);
-	return worker->unpark.valid ? d9__hot_add(&worker->beside, stack, off_cpu) : 0;
+	/* A wait is asleep as it should be. */
+	if (!worker->unpark.valid && (!worker->park.valid || off_cpu))
+		return 0;
+	if (!worker->unpark.valid) {
+		worker->wait_samples++;
+		worker->wait_sampled_ns = ns;
+	}
+	return d9__hot_add(&worker->beside, stack, off_cpu);
 }
 
 const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples)

@@ -488,6 +488,7 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 	}
 	worker->unpark.valid = false;
 	worker->park.valid = true;
+	worker->wait_samples = 0;
 	worker->park.ns = ns;
 	worker->park.tid = tid;
 	if (tid)

@@ -140,6 +140,8 @@ struct d9__worker {
 	struct {
 		uint64_t n, cpu_ns, since_ns, until_ns; /* since, until: of the newest */
 	} library; /* CPU time in its library, without a callback, as the recorder saw it */
+	uint64_t wait_samples,
+		wait_sampled_ns; /* on the CPU in the wait that is open, and when last */
 	struct d9__sign outside; /* of the loop, that stood still outside of callbacks: the latest such time */
 	struct {
 		uint64_t ns;

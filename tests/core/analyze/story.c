@@ -44,6 +44,8 @@ enum {
 	OUTSIDE,
 	RUN_QUEUE,
 	STACK_SAMPLE,
+	TASK_IO,
+	STOPPED,
 };
 
 static uint64_t at(uint64_t us)
@@ -96,6 +98,9 @@ void story_begin(struct story *s)
 	trace_builtin(t, OUTSIDE, "LoopOutsideEvent");
 	trace_builtin_fields(t, RUN_QUEUE, "ProcessStateEvent", "resident_bytes runqueue_ns");
 	trace_builtin_fields(t, STACK_SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
+	trace_builtin_fields(t, TASK_IO, "TaskIoEvent",
+			     "worker_id task_id reads again eof errors last_errno");
+	trace_builtin_fields(t, STOPPED, "ProcessStoppedEvent", "from_ns to_ns");
 	trace_builtin(t, LOOP_TASKS, "LoopTasksEvent");
 	trace_schema(t, HELPER_RUN, "HelperRunEvent",
 		     "function:7 item:9 task_id:9 wait_ns:9 run_ns:9");
@@ -348,6 +353,17 @@ void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t t
 void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us)
 {
 	trace_event(&s->t, OUTSIDE, at(to_us), (uint64_t)worker, at(from_us), at(to_us));
+}
+
+void story_io(struct story *s, uint64_t us, uint64_t task, const struct story_io *io)
+{
+	trace_event(&s->t, TASK_IO, at(us), UINT64_C(0), task, io->reads, io->again, io->eof,
+		    io->errors, io->last_errno);
+}
+
+void story_stop(struct story *s, uint64_t from_us, uint64_t to_us)
+{
+	trace_event(&s->t, STOPPED, at(to_us), at(from_us), at(to_us));
 }
 
 void story_run_queue(struct story *s, uint64_t us, uint64_t ready_us)

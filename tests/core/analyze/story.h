@@ -82,6 +82,15 @@ void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t t
 		       uint64_t calls, uint64_t total_us, uint64_t max_us);
 /* The thread had left its loop at |from_us|, and enters it again. */
 void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us);
+/* Reads of |task| on worker 0, and how many of them brought nothing. */
+struct story_io {
+	uint64_t reads, again, eof, errors, last_errno;
+};
+void story_io(struct story *s, uint64_t us, uint64_t task, const struct story_io *io);
+
+/* The whole process stood still. */
+void story_stop(struct story *s, uint64_t from_us, uint64_t to_us);
+
 /* All threads of the process were ready without a CPU for |ready_us| so far. */
 void story_run_queue(struct story *s, uint64_t us, uint64_t ready_us);
 /* A call of |task| that began at |since_us| is open at |us|, in |span| or ""; and where its thread is then. */

@@ -360,7 +360,85 @@ static void test_long_sleep_is_as_bad_as_all_sleeps_together(void)
 	}
 }
 
+/* ---- works for nothing ---- */
+
+/* A loop that is busy for 4 s with 4,000 calls of ASK, of whose reads so many bring nothing. */
+static void read_for(struct story *s, const struct story_io *io)
+{
+	story_begin(s);
+	story_say(s, "source.io", "on");
+	turns(s, 0, SECONDS(4), 900, ASK);
+	story_io(s, SECONDS(4), 1, io);
+	end(s, SECONDS(4));
+}
+
+static const struct d9__finding *for_nothing(const struct story *s)
+{
+	return story_finding_of(s, "works-for-nothing");
+}
+
+static void test_callback_whose_reads_bring_nothing_works_for_nothing(void)
+{
+	static const struct {
+		struct story_io io;
+		const char *said, *advice;
+	} cases[] = {
+		{ { .reads = 4000, .eof = 3999 }, "read() returns 0", "Close the descriptor" },
+		{ { .reads = 4000, .again = 4000 }, "read() has to wait (EAGAIN)", "Wait for" },
+		{ { .reads = 4000, .errors = 4000, .last_errno = 104 },
+		  "read() fails with ECONNRESET",
+		  "Close the descriptor" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct story s;
+
+		read_for(&s, &cases[i].io);
+		CU_ASSERT_STRING_EQUAL(for_nothing(&s)->check, "works-for-nothing");
+		CU_ASSERT_EQUAL(for_nothing(&s)->severity, D9__CRITICAL);
+		CU_ASSERT(has(for_nothing(&s)->brief, cases[i].said));
+		CU_ASSERT(has(for_nothing(&s)->advice, cases[i].advice));
+		CU_ASSERT_STRING_EQUAL(saturated(&s)->check, "");
+		story_free(&s);
+	}
+}
+
+static void test_callback_whose_reads_bring_data_is_no_finding(void)
+{
+	static const struct story_io innocent[] = {
+		{ .reads = 4000 },
+		/* Each call reads until there is nothing left. */
+		{ .reads = 8000, .again = 4000 },
+	};
+
+	for (size_t i = 0; i < sizeof(innocent) / sizeof(innocent[0]); i++) {
+		struct story s;
+
+		read_for(&s, &innocent[i]);
+		CU_ASSERT_STRING_EQUAL(for_nothing(&s)->check, "");
+		CU_ASSERT_STRING_EQUAL(saturated(&s)->check, "");
+		story_free(&s);
+	}
+}
+
+/* It may have done anything else in the other calls. */
+static void test_callback_that_reads_in_few_of_its_calls_is_no_finding(void)
+{
+	struct story s;
+
+	read_for(&s, &(struct story_io) { .reads = 1000, .again = 1000 });
+	CU_ASSERT_STRING_EQUAL(for_nothing(&s)->check, "");
+	CU_ASSERT_STRING_EQUAL(saturated(&s)->check, "saturated");
+	story_free(&s);
+}
+
 static CU_TestInfo tests[] = {
+	{ "a callback whose reads bring nothing works for nothing",
+	  test_callback_whose_reads_bring_nothing_works_for_nothing },
+	{ "a callback whose reads bring data is no finding",
+	  test_callback_whose_reads_bring_data_is_no_finding },
+	{ "a callback that reads in few of its calls is no finding",
+	  test_callback_that_reads_in_few_of_its_calls_is_no_finding },
 	{ "a loop that is busy for three seconds is at its limit",
 	  test_loop_that_is_busy_for_three_seconds_is_at_its_limit },
 	{ "a loop that is busy for a fifth of the trace is at its limit",

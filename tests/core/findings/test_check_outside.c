@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about time outside of callbacks: in the library, in waits that are cut, while the
+ * process stood still. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings/owners.h"
+#include "story.h"
+#include "support/d9_test.h"
+
+#define TICK "app+0x200 @ app+0x210"
+
+#define MS(n)	   ((n)*UINT64_C(1000))
+#define SECONDS(n) ((n)*UINT64_C(1000000))
+
+static int has(const char *text, const char *part)
+{
+	return text && strstr(text, part) != NULL;
+}
+
+/* A loop that waits when the trace ends, in which |samples| found its thread at work, one in 10 ms.
+ */
+static void wait_at_work(struct story *s, unsigned samples)
+{
+	static const uint64_t stack[] = { 0x10, 0x20 };
+
+	story_begin(s);
+	story_say(s, "cpu.sample_hz", "100");
+	story_unpark(s, 0, 0, 0);
+	story_poll(s, 0, 0, 50, 1, TICK);
+	story_park(s, 0, 100, 0);
+	for (unsigned i = 0; i < samples; i++)
+		story_sample_in(s, 0, MS(10) * (i + 1), 2, stack);
+	story_queue(s, SECONDS(3), 0);
+	story_analyse(s);
+}
+
+static void test_wait_that_computes_until_the_trace_ends_is_the_library_s(void)
+{
+	struct story s;
+	const struct d9__finding *finding;
+
+	wait_at_work(&s, 200);
+	finding = story_finding_of(&s, "inside-library");
+	CU_ASSERT_STRING_EQUAL(finding->check, "inside-library");
+	CU_ASSERT_EQUAL(finding->severity, D9__CRITICAL);
+	CU_ASSERT(has(finding->message, "computed for 2.00 s in its loop library"));
+	CU_ASSERT(has(finding->message, "app+0x200 was called last"));
+	story_free(&s);
+}
+
+static void test_wait_in_which_few_samples_fell_is_a_wait(void)
+{
+	struct story s;
+
+	wait_at_work(&s, 2);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "inside-library")->check, "");
+	story_free(&s);
+}
+
+/* |to_us| is when the process went on. */
+static void stop(struct story *s, bool in_callback, uint64_t to_us)
+{
+	story_begin(s);
+	story_unpark(s, 0, 0, 0);
+	story_poll(s, 0, 0, in_callback ? to_us + 50 : 50, 1, TICK);
+	if (!in_callback)
+		story_park(s, 0, 100, 0);
+	story_stop(s, 1000, to_us);
+	if (!in_callback)
+		story_unpark(s, 0, to_us + 10, 0);
+	story_park(s, 0, to_us + 100, 0);
+	story_unpark(s, 0, to_us + SECONDS(1), 0);
+	story_analyse(s);
+}
+
+static void test_stop_is_told_and_in_no_account(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct d9__finding *finding;
+		struct story s;
+
+		stop(&s, i == 1, SECONDS(3) + 1000);
+		finding = story_finding_of(&s, "stopped");
+		CU_ASSERT_STRING_EQUAL(finding->check, "stopped");
+		CU_ASSERT_EQUAL(finding->severity, D9__CRITICAL);
+		CU_ASSERT(has(finding->message, "stood still for 3.00 s"));
+		CU_ASSERT_EQUAL(s.analysis.timeline.items[0]->loop_time.stopped_ns,
+				UINT64_C(3000000000));
+		CU_ASSERT(s.findings.owners[0].awake_ns < UINT64_C(2000000));
+		story_free(&s);
+	}
+}
+
+static CU_TestInfo tests[] = {
+	{ "a wait that computes until the trace ends is the library's",
+	  test_wait_that_computes_until_the_trace_ends_is_the_library_s },
+	{ "a wait in which few samples fell is a wait",
+	  test_wait_in_which_few_samples_fell_is_a_wait },
+	{ "a stop is told, and in no account", test_stop_is_told_and_in_no_account },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("check_outside", tests);
+}
