@@ -17,7 +17,6 @@
 #include <dial9/event.h>
 #include <dial9/loop.h>
 
-#include "block/call.h"
 #include "glib/contexts.h"
 #include "glib/dispatch.h"
 #include "glib/logs.h"

@@ -15,15 +15,13 @@
 
 #include <dial9/export.h>
 
-#include "base/time.h"
+#include "loop/adapter.h"
 #include "loop/thread_state.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
 #include "ring/clock.h"
 #include "ring/gate.h"
 #include "ring/slot.h"
-
-#define D9__BLOCKING_NS D9__MS_NS /* shorter calls are not told */
 
 /* The function behind a wrapper.  The hook engine may write the same address again while other threads read it. */
 #define D9__BLOCK_REAL(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
@@ -89,21 +87,6 @@ static inline uint64_t d9__block_long_ns(uint64_t begin_ns)
 	ns = d9__block_now(slot) - begin_ns;
 	return __builtin_expect(ns >= D9__BLOCKING_NS && ns <= INT64_MAX, 0) ? ns : 0;
 }
-
-struct d9__lock_holder;
-
-/* A call that is over. */
-struct d9__blocked_call {
-	const char *function; /* at most 23 bytes */
-	const void *real;     /* the function that was called, ... */
-	const void *caller;   /* ... and the address behind the call */
-	int fd;		      /* below 0: none */
-	uint64_t begin_ns, ns;
-	const struct d9__lock_holder *holder; /* NULL: none is known */
-};
-
-/* Leave the call and its stack in the thread's side ring.  Keeps errno. */
-D9_API void d9__block_tell(const struct d9__blocked_call *blocked);
 
 /* The call that began at |begin_ns| is over: tell it if it was long. */
 #define D9__BLOCK_END(begin_ns_, function_, real_, fd_)                                            \

@@ -15,6 +15,7 @@
 #include <dial9/export.h>
 #include <dial9/loop.h>
 
+#include "base/time.h"
 #include "record/sandbox.h"
 #include "record/source.h"
 #include "ring/gate.h"
@@ -81,6 +82,23 @@ D9_API void d9__task_rests(enum d9_library library, uint64_t key);
  * block/blocking.c.
  */
 D9_API void d9__blocking_start(void);
+
+#define D9__BLOCKING_NS D9__MS_NS /* calls that block are told from here on */
+
+struct d9__lock_holder;
+
+/* A call that is over. */
+struct d9__blocked_call {
+	const char *function; /* at most 23 bytes */
+	const void *real;     /* the function that was called, ... */
+	const void *caller;   /* ... and the address behind the call */
+	int fd;		      /* below 0: none */
+	uint64_t begin_ns, ns;
+	const struct d9__lock_holder *holder; /* NULL: none is known */
+};
+
+/* Leave the call and its stack in the thread's side ring.  Keeps errno.  In block/call.c. */
+D9_API void d9__block_tell(const struct d9__blocked_call *blocked);
 
 /* ---- polls and wakes ----
  *
