@@ -171,9 +171,15 @@ static void take_stops(const struct d9__analysis *a, struct d9__stall *stall)
 /* Long calls were measured before it was known that the process stood still in them. */
 static void finish_stops(struct d9__analysis *a)
 {
-	for (size_t i = 0; i < a->callbacks.n && a->stopped.n; i++)
-		for (size_t j = 0; j < a->callbacks.items[i]->n_stalls; j++)
-			take_stops(a, a->callbacks.items[i]->stalls[j].stall);
+	for (size_t i = 0; i < a->callbacks.n && a->stopped.n; i++) {
+		struct d9__callback *callback = a->callbacks.items[i];
+
+		for (size_t j = 0; j < callback->n_stalls; j++)
+			take_stops(a, callback->stalls[j].stall);
+		/* A call that was long by a stop alone stands in front of none that was so by
+		 * itself. */
+		d9__callback_sort_stalls(callback);
+	}
 	for (size_t i = 0; i < a->stalls.n && a->stopped.n; i++)
 		take_stops(a, a->stalls.items[i].stall);
 }

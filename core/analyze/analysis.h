@@ -53,14 +53,14 @@ struct d9__segment_fact {
 	int err;
 };
 
-/*
- * Of one process: feed it its events in time order, then finish it.  Memory grows with workers, tasks that live
- * at once and distinct callbacks, not with events.  Its parts point into each other, so they are released together:
- * by d9__analysis_release() and nothing else.
- */
 /* Stops of the process that are remembered. */
 #define D9__STOPS_MAX 32
 
+/*
+ * Of one process: feed it its events in time order, then finish it.  Memory grows with workers,
+ * tasks that live at once and distinct callbacks, not with events.  Its parts point into each
+ * other, so they are released together: by d9__analysis_release() and nothing else.
+ */
 struct d9__analysis {
 	struct d9__timeline timeline;
 	struct d9__tasks tasks;

@@ -205,9 +205,11 @@ static void on_task_io(const struct d9__analysis *a, const struct d9_event *even
 	struct d9__callback_on *on = task && task->callback && worker
 					     ? d9__callback_on(task->callback, worker->number)
 					     : NULL;
+	uint64_t last_errno;
 
 	if (!on)
 		return;
+	last_errno = d9_event_known_u64(event, D9_TASK_IO_LAST_ERRNO, 0);
 	on->io.reads += d9_event_known_u64(event, D9_TASK_IO_READS, 0);
 	on->io.writes += d9_event_known_u64(event, D9_TASK_IO_WRITES, 0);
 	on->io.accepts += d9_event_known_u64(event, D9_TASK_IO_ACCEPTS, 0);
@@ -216,7 +218,9 @@ static void on_task_io(const struct d9__analysis *a, const struct d9_event *even
 	on->io.errors += d9_event_known_u64(event, D9_TASK_IO_ERRORS, 0);
 	on->io.read_bytes += d9_event_known_u64(event, D9_TASK_IO_READ_BYTES, 0);
 	on->io.write_bytes += d9_event_known_u64(event, D9_TASK_IO_WRITE_BYTES, 0);
-	on->io.last_errno = d9_event_known_u64(event, D9_TASK_IO_LAST_ERRNO, on->io.last_errno);
+	/* A second without errors has none. */
+	if (last_errno)
+		on->io.last_errno = last_errno;
 	on->io.fd = (int64_t)d9_event_known_u64(event, D9_TASK_IO_FD, UINT64_MAX);
 }
 

@@ -135,3 +135,18 @@ void d9__callback_keep_stall(struct d9__callback *callback, struct d9__stall *st
 	keep(callback->stalls, &callback->n_stalls, D9__CALLBACK_STALLS, stall,
 	     d9__stall_own_ns(stall));
 }
+
+void d9__callback_sort_stalls(struct d9__callback *callback)
+{
+	struct d9__callback_stall *items = callback->stalls;
+
+	for (size_t i = 0; i < callback->n_stalls; i++) {
+		struct d9__callback_stall item = { d9__stall_own_ns(items[i].stall),
+						   items[i].stall };
+		size_t at = i;
+
+		for (; at && items[at - 1].ns < item.ns; at--)
+			items[at] = items[at - 1];
+		items[at] = item;
+	}
+}

@@ -106,3 +106,6 @@ void d9__stalls_keep(struct d9__stalls *stalls, struct d9__stall *stall);
 
 /* Keep |stall| if it is among the longest of |callback|. */
 void d9__callback_keep_stall(struct d9__callback *callback, struct d9__stall *stall);
+
+/* The own times of |callback|'s kept calls have changed: bring these into order again. */
+void d9__callback_sort_stalls(struct d9__callback *callback);

@@ -94,12 +94,41 @@ static void test_stop_is_told_and_in_no_account(void)
 	}
 }
 
+/* A call of 2 s, of which the process stood still nearly all, and then one that computes for 40 ms.
+ */
+static void test_call_that_a_stop_made_long_hides_none_that_was_so_by_itself(void)
+{
+	const struct d9__finding *finding;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_poll(&s, 0, 0, SECONDS(2), 1, TICK);
+	story_off_cpu(&s, 0, SECONDS(2), 1, SECONDS(2) - 1000, 0);
+	story_stop(&s, 500, SECONDS(2) - 500);
+	story_park(&s, 0, SECONDS(2) + 100, 1000);
+	story_unpark(&s, 0, SECONDS(3), 1000);
+	story_poll(&s, 0, SECONDS(3), SECONDS(3) + MS(40), 1, TICK);
+	story_park(&s, 0, SECONDS(3) + MS(40), MS(41));
+	story_unpark(&s, 0, SECONDS(4), MS(41));
+	story_analyse(&s);
+
+	finding = story_finding_of(&s, "long-callback");
+	CU_ASSERT_STRING_EQUAL(finding->check, "long-callback");
+	CU_ASSERT_EQUAL(finding->severity, D9__WARNING);
+	CU_ASSERT(has(finding->brief, "blocks the loop 40.0 ms"));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	story_free(&s);
+}
+
 static CU_TestInfo tests[] = {
 	{ "a wait that computes until the trace ends is the library's",
 	  test_wait_that_computes_until_the_trace_ends_is_the_library_s },
 	{ "a wait in which few samples fell is a wait",
 	  test_wait_in_which_few_samples_fell_is_a_wait },
 	{ "a stop is told, and in no account", test_stop_is_told_and_in_no_account },
+	{ "a call that a stop made long hides none that was so by itself",
+	  test_call_that_a_stop_made_long_hides_none_that_was_so_by_itself },
 	CU_TEST_INFO_NULL,
 };
 

@@ -403,6 +403,22 @@ static void test_callback_whose_reads_bring_nothing_works_for_nothing(void)
 	}
 }
 
+/* Errors come in the first second, and 0 bytes in the next: the errno of the former stays known. */
+static void test_errno_of_an_earlier_second_stays_known(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "source.io", "on");
+	turns(&s, 0, SECONDS(4), 900, ASK);
+	story_io(&s, SECONDS(2), 1,
+		 &(struct story_io) { .reads = 3000, .errors = 3000, .last_errno = 104 });
+	story_io(&s, SECONDS(4), 1, &(struct story_io) { .reads = 1000, .eof = 1000 });
+	end(&s, SECONDS(4));
+	CU_ASSERT(has(for_nothing(&s)->brief, "fails with ECONNRESET"));
+	story_free(&s);
+}
+
 static void test_callback_whose_reads_bring_data_is_no_finding(void)
 {
 	static const struct story_io innocent[] = {
@@ -435,6 +451,8 @@ static void test_callback_that_reads_in_few_of_its_calls_is_no_finding(void)
 static CU_TestInfo tests[] = {
 	{ "a callback whose reads bring nothing works for nothing",
 	  test_callback_whose_reads_bring_nothing_works_for_nothing },
+	{ "the errno of an earlier second stays known",
+	  test_errno_of_an_earlier_second_stays_known },
 	{ "a callback whose reads bring data is no finding",
 	  test_callback_whose_reads_bring_data_is_no_finding },
 	{ "a callback that reads in few of its calls is no finding",
