@@ -3,6 +3,7 @@
 
 import { flagRate, newFlag, siteName } from './flags.js';
 import { showCount, showDuration, showName, showShare } from './show.js';
+import { rowsNamed } from './trace.js';
 import { recordedOf } from './trust.js';
 import { BY_FD, BY_SIGNAL, BY_THREAD, BY_TIMER } from './waking.js';
 
@@ -184,13 +185,22 @@ export class Rounds {
 		return top.reason === BY_TIMER ? 'its timer' : 'it';
 	}
 
+	/** Whether half of the calls of a spell and more read, wrote or accepted something, as far as that is recorded. */
+	brings({ calls, top }) {
+		const { tasks } = this.trace, location = tasks.get(top.id)?.location;
+		let useful = 0;
+		for (const row of rowsNamed(this.trace, 'TaskIoEvent', ['task_id', 'reads', 'writes', 'accepts', 'again', 'eof', 'errors']))
+			if (row.task_id === top.id || (location && tasks.get(row.task_id)?.location === location)) useful += Math.max(0, row.reads + row.writes + row.accepts - row.again - row.eof - row.errors);
+		return 2 * useful >= calls;
+	}
+
 	spellFlag(spell) {
 		const { check, site, w, ns, calls, busy, from, top } = spell, { id } = this.trace.workers[w], name = this.name(site), rate = flagRate(calls, ns), times = `${showCount(rate)} times a second`;
 		const whole = 2 * spell.windows >= this.workers[w].windows, length = showDuration(ns);
 		const more = { name, site, evidence: [{ text: `began; in all ${showCount(calls)} calls in ${length}, which took ${showDuration(busy)}, ${showShare(busy, ns)} of that time`, time: from, worker: id, task: top.id }] };
 		switch (check) {
 		case 'spin':
-			return newFlag(check, whole ? 'critical' : 'warning', ns, `${name} is called ${times} and does next to nothing (${showDuration(busy / calls)} each time): ${this.source(spell)} was ready again at once, and worker ${id} never slept for ${length}.`,
+			return this.brings(spell) ? null : newFlag(check, whole ? 'critical' : 'warning', ns, `${name} is called ${times} and does next to nothing (${showDuration(busy / calls)} each time): ${this.source(spell)} was ready again at once, and worker ${id} never slept for ${length}.`,
 				{ ...more, brief: `is called ${times} for nothing`, advice: this.trace.tasks.get(top.id)?.fd >= 0
 					? 'Read until EAGAIN, remove EV_WRITE when the buffer is empty, free the event at end of file or error: the descriptor stays ready. If it listens, accept(2) fails, for lack of descriptors say.'
 					: 'Give the timer a period, or wait for what it looks for: it makes itself ready again each time it runs, so that the loop never sleeps.' });

@@ -56,6 +56,7 @@ const FIELDS = { PollStartEvent: [['worker_id', 9], ['local_queue', 11], ['task_
 	WorkerUnparkEvent: [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9], ['sched_wait_ns', 9]], WakeEventEvent: [['waker_task_id', 9], ['woken_task_id', 9], ['target_worker', 11], ['reason', 11]],
 	SegmentMetadataEvent: [['entries', 10]], RecorderLossEvent: [['worker_id', 9], ['cause', 7], ['events', 9], ['from_ns', 9], ['to_ns', 9]],
 	OffCpuEvent: [['worker_id', 9], ['task_id', 9], ['blocked_ns', 9], ['run_queue_ns', 9], ['voluntary_switches', 9], ['user_cpu_ns', 9], ['system_cpu_ns', 9]], QueueSampleEvent: [['global_queue', 11]],
+	TaskIoEvent: [['worker_id', 9], ...['task_id', 'reads', 'writes', 'accepts', 'again', 'eof', 'errors'].map((name) => [name, 9])],
 	SourceTimeEvent: [['worker_id', 9], ['task_id', 9], ['phase', 7], ['calls', 9], ['total_ns', 9], ['max_ns', 9], ['function', 7]] };
 
 /** Events of a made trace, by their names. */
@@ -126,13 +127,18 @@ test('what the kernel took from a call is the machine\'s, and no fault of the ca
 });
 
 test('a loop that goes round for one task spins, and one that moves data does not', async () => {
-	const guilty = new Maker(), innocent = new Maker();
+	const guilty = new Maker(), innocent = new Maker(), read = (io) => ({ task_id: 7, reads: 4000, writes: 0, accepts: 0, again: 0, eof: 0, errors: 0, ...io });
+	const ended = new Maker(), moving = new Maker();
 	for (let i = 0; i < 4000; i++) {
 		const ms = 1 + i * 0.1;
-		guilty.call(ms, 0.001, 7).add(ms + 0.09, 'WorkerParkEvent', {}).add(ms + 0.092, 'WorkerUnparkEvent', {});
+		for (const made of [guilty, ended, moving]) made.call(ms, 0.001, 7).add(ms + 0.09, 'WorkerParkEvent', {}).add(ms + 0.092, 'WorkerUnparkEvent', {});
 		innocent.call(ms, 0.08, 7).add(ms + 0.09, 'WorkerParkEvent', {}).add(ms + 0.092, 'WorkerUnparkEvent', {});
 	}
 	assert.deepEqual([checksOf(await guilty.flags()), checksOf(await innocent.flags())], [['critical spin'], []]);
+	// However short its calls are, what came of their reads decides.
+	ended.add(500, 'TaskIoEvent', read({ eof: 4000 }));
+	moving.add(500, 'TaskIoEvent', read({}));
+	assert.deepEqual([checksOf(await ended.flags()), checksOf(await moving.flags())], [['critical spin'], []]);
 });
 
 test('many short calls hold a loop together; a queue that is long is told', async () => {
