@@ -212,6 +212,7 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 		err = -ENOMEM;
 	if (!err)
 		err = d9__tasks_each(&a->tasks, finish_task, a);
+	d9__analysis_tell_unended(a);
 	d9__idle_finish(&a->idle, d9__analysis_end_ns(a));
 	d9__callbacks_finish(&a->callbacks);
 	finish_stops(a);

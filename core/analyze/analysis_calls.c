@@ -31,12 +31,52 @@ static void ran_loop(const struct d9__call *call)
 static void tell_call(const struct d9__analysis *a, const struct d9__traced_task *task)
 {
 	const struct d9__call *call = &task->call;
+	struct d9__call_end end = {
+		.callback = task->callback,
+		.worker = call->worker->id,
+		.task = task->id,
+		.run = call->run,
+		.piece = call->piece,
+		.start_ns = call->start_ns,
+		.ns = call->total_ns - call->users_ns,
+		.delay_ns = call->delay_ns,
+		.on_samples = call->on_samples - call->users_on,
+		.off_samples = call->off_samples - call->users_off,
+		.open_ended = call->open_ended,
+		/* A reading is of the whole call: where a function of the program took most of it,
+		   it is that one's. */
+		.read = call->read && 2 * call->inner_ns < call->total_ns,
+		.blocked_ns = call->slept_ns,
+		.ready_ns = call->ready_ns,
+		.stall = call->users_ns ? NULL : call->stall,
+	};
 
 	if (a->on_call.take)
-		a->on_call.take(a->on_call.context,
-				&(struct d9__call_end){ .callback = task->callback, .worker = call->worker->id, .task = task->id,
-							.start_ns = call->start_ns, .ns = call->total_ns - call->users_ns,
-							.stall = call->users_ns ? NULL : call->stall });
+		a->on_call.take(a->on_call.context, &end);
+}
+
+void d9__analysis_tell_unended(const struct d9__analysis *a)
+{
+	for (size_t i = 0; i < a->timeline.n && a->on_call.take_unended; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+		const struct d9__piece *piece = &worker->piece;
+
+		/* Of one that goes on the pieces before have been told. */
+		if (piece->open && !piece->resumed)
+			a->on_call.take_unended(
+				a->on_call.context,
+				&(struct d9__call_end) {
+					.callback = piece->task->callback,
+					.worker = worker->id,
+					.task = piece->task->id,
+					.run = piece->run,
+					.piece = piece->number,
+					.start_ns = piece->start_ns,
+					.delay_ns = piece->delay_ns,
+					.on_samples = piece->on_samples - piece->users.on_samples,
+					.off_samples =
+						piece->off_samples - piece->users.off_samples });
+	}
 }
 
 int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *task)
@@ -125,6 +165,9 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 	if (call->pieces++ == 0) {
 		call->start_ns = piece->start_ns;
 		call->number = piece->task->next_number;
+		call->run = piece->run;
+		call->piece = piece->number;
+		call->delay_ns = piece->delay_ns;
 	}
 	call->worker = worker;
 	call->total_ns += piece->end_ns - piece->start_ns;
@@ -135,14 +178,18 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 	call->left.polls = worker->polls;
 	call->open_ended |= piece->open_ended;
 	call->users_ns += piece->users.ns;
+	call->users_on += piece->users.on_samples;
+	call->users_off += piece->users.off_samples;
 	call->users_open = piece->users.open;
 	call->user = piece->users.callback;
+	call->user_run = piece->users.run;
 	call->on_samples += piece->on_samples;
 	call->off_samples += piece->off_samples;
 	if (piece->inner_ns > call->inner_ns) {
 		call->inner = piece->inner;
 		call->inner_ns = piece->inner_ns;
 		call->inner_number = piece->inner_number;
+		call->inner_run = piece->inner_run;
 	}
 	if (piece->span_ns > call->span_ns) {
 		call->span = piece->span;

@@ -86,6 +86,8 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 		if (!err)
 			err = d9__callback_begin(task->callback, worker->number);
 		task->next_number = task->callback->calls - 1;
+		task->next_run = ++a->callbacks.runs;
+		task->next_delay_ns = a->latency.newest_ns;
 	}
 	task->last_start_ns = ns;
 	task->polled = true;
@@ -490,6 +492,11 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 
 	d9__analysis_off_cpu(event, &blocked_ns, &taken_ns);
 	a->off_cpu_seen = true;
+	if (task && task->call.pieces) {
+		task->call.read = true;
+		task->call.slept_ns += blocked_ns;
+		task->call.ready_ns += taken_ns;
+	}
 	if (task && task->call.worker)
 		d9__analysis_read(task, event, blocked_ns, taken_ns);
 	if (!task || !task->call.stall)

@@ -29,6 +29,8 @@ static int begin_again(struct d9__analysis *a, struct d9__worker *worker, uint64
 	if (!task->callback || d9__callback_begin(task->callback, worker->number))
 		return -ENOMEM;
 	task->next_number = task->callback->calls - 1;
+	task->next_run = ++a->callbacks.runs;
+	task->next_delay_ns = UINT64_MAX;
 	task->last_start_ns = from_ns;
 	task->polled = true;
 	d9__task_seen(&a->tasks, task);

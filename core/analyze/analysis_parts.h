@@ -8,6 +8,9 @@
 /* analysis_calls.c: the timeline's on_piece(); |context| is the analysis. */
 int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece);
 
+/* Tell on_call of the calls that go on when the trace ends. */
+void d9__analysis_tell_unended(const struct d9__analysis *a);
+
 /* The call of |task| is over: count it.  0 or -ENOMEM. */
 int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *task);
 

@@ -226,7 +226,15 @@ struct d9__callback {
 struct d9__call_end {
 	const struct d9__callback *callback;
 	uint64_t worker, task; /* their ids */
+	uint64_t run, caller;  /* which of all runs: |runs| of struct d9__callbacks; |caller|: that
+				  of the library's callback that called it; 0: the loop did */
+	uint64_t piece;	       /* that it began in: |number| of struct d9__piece; 0: in none */
 	uint64_t start_ns, ns; /* |ns|: as it counts for the callback */
+	uint64_t delay_ns;     /* from ready to running; UINT64_MAX: no wake was seen */
+	unsigned on_samples, off_samples;
+	bool open_ended;
+	bool read; /* how long it slept and was ready without a CPU is known */
+	uint64_t blocked_ns, ready_ns;
 	const struct d9__stall *stall; /* what else is known of a long one; NULL: nothing */
 };
 
@@ -234,6 +242,9 @@ struct d9__call_end {
 struct d9__call_hook {
 	void (*take)(void *context, const struct d9__call_end *call);
 	void *context;
+	void (*take_unended)(void *context,
+			     const struct d9__call_end *call); /* the trace ends first: its length
+								  is not known; NULL: not wanted */
 };
 
 /* All zero is empty. */
@@ -242,6 +253,7 @@ struct d9__callbacks {
 	size_t n;
 	struct d9__texts locations; /* item i has text i */
 	struct d9__texts kinds;
+	uint64_t runs; /* of all of them that have begun, numbered from 1 */
 };
 
 void d9__callbacks_release(struct d9__callbacks *callbacks);

@@ -154,26 +154,44 @@ static void count_switch(struct d9__samples *samples, uint64_t ns)
 	samples->slice_ns = ns;
 }
 
+/* A sample that was taken as the poll ended comes behind it, when its call has been added up. */
+static void count_behind(const struct d9__piece *piece, bool off_cpu)
+{
+	struct d9__call *call = &piece->task->call;
+
+	if (piece->open || !call->pieces)
+		return;
+	call->on_samples += !off_cpu;
+	call->off_samples += off_cpu;
+	call->users_on += !off_cpu && piece->users.open;
+	call->users_off += off_cpu && piece->users.open;
+}
+
 static int count_in_poll(struct d9__samples *samples, const struct d9__sampled *sampled, struct d9__piece *piece,
 			 const struct d9__stack *stack)
 {
 	struct d9__worker *worker = sampled->worker;
 
+	struct d9__callback *callback = running_in(piece);
+
 	samples->polls += piece->on_samples + piece->off_samples == 0;
 	if (sampled->off_cpu) {
 		samples->off_in_polls++;
 		worker->polls_with_off += piece->off_samples++ == 0;
-		piece->task->callback->off_samples++;
-		piece->task->callback->switches += sampled->in_slice;
+		piece->users.off_samples += piece->users.open > 0;
+		callback->off_samples++;
+		callback->switches += sampled->in_slice;
 		if (d9__samples_is_told(worker, worker->off.ns))
-			count_told(samples, piece->task->callback);
+			count_told(samples, callback);
 	} else {
 		samples->on_in_polls++;
 		worker->polls_with_on += piece->on_samples++ == 0;
-		piece->task->callback->on_samples++;
-		d9__callback_time(running_in(piece), worker->number)->samples++;
+		piece->users.on_samples += piece->users.open > 0;
+		callback->on_samples++;
+		d9__callback_time(callback, worker->number)->samples++;
 	}
-	return d9__hot_add(running_in(piece), stack, sampled->off_cpu);
+	count_behind(piece, sampled->off_cpu);
+	return d9__hot_add(callback, stack, sampled->off_cpu);
 }
 
 int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampled, uint64_t ns,

@@ -25,6 +25,9 @@ struct span {
 	struct d9__callback *callback; /* NULL for the program's own */
 	struct d9__worker *worker;     /* of the last enter */
 	uint64_t number;               /* of the callback's calls, from 0 */
+	uint64_t run, caller, piece;   /* of the callback: struct d9__call_end */
+	bool outermost;		       /* of the functions that the library called */
+	unsigned on_before, off_before; /* samples of the call that it is in, when it began */
 	uint64_t task_id;              /* whose poll covered the first enter, or 0 */
 	uint64_t nested_ns;            /* of that call so far, in loops that it ran */
 	uint64_t told_ns, samples;     /* of the poll that ran when it was entered, up to then */
@@ -119,12 +122,27 @@ static struct span *new_span(struct d9__spans *spans, struct d9__callbacks *call
 	return span;
 }
 
+/* Samples in the call of |piece| so far. */
+static unsigned samples_of_call(const struct d9__piece *piece, bool off_cpu)
+{
+	const struct d9__call *call = &piece->task->call;
+	unsigned before = !piece->resumed ? 0 : off_cpu ? call->off_samples : call->on_samples;
+
+	return before + (off_cpu ? piece->off_samples : piece->on_samples);
+}
+
 /* The loop library calls a function of the program. */
 static void enter_user(struct d9__piece *piece, struct span *span)
 {
 	span->nested_ns = piece->resumed ? piece->task->call.nested_ns : 0;
+	span->caller = piece->run;
+	span->piece = piece->number;
 	if (piece->users.open++)
 		return;
+	span->outermost = true;
+	span->on_before = samples_of_call(piece, false);
+	span->off_before = samples_of_call(piece, true);
+	piece->users.run = span->run;
 	piece->users.since_ns = span->enter_ns;
 	piece->users.told_since_ns = piece->told_ns;
 	piece->users.callback = span->callback;
@@ -161,6 +179,7 @@ int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 			if (d9__callback_begin(span->callback, worker->number))
 				return -ENOMEM;
 			span->number = span->callback->calls - 1;
+			span->run = ++callbacks->runs;
 		}
 	}
 	span->entered = true;
@@ -207,6 +226,7 @@ static void offer_to_poll(const struct span *span, uint64_t ns)
 		piece->inner = span->callback;
 		piece->inner_ns = ns;
 		piece->inner_number = span->number;
+		piece->inner_run = span->run;
 	} else if (span->type && ns > piece->span_ns) {
 		piece->span = span->type->name;
 		piece->span_ns = ns;
@@ -254,12 +274,27 @@ static struct d9__account *account_of(const struct span *span)
 			      : &span->type->time;
 }
 
-static void tell_call(const struct d9__spans *spans, const struct span *span, uint64_t ns)
+static void tell_call(void (*take)(void *context, const struct d9__call_end *call), void *context,
+		      const struct span *span, uint64_t ns)
 {
-	if (spans->on_call.take)
-		spans->on_call.take(spans->on_call.context,
-				    &(struct d9__call_end){ .callback = span->callback, .worker = span->worker->id,
-							    .task = span->task_id, .start_ns = span->enter_ns, .ns = ns });
+	const struct d9__piece *piece = &span->worker->piece;
+	bool inside = span->outermost && piece->open && piece->task->id == span->task_id;
+	struct d9__call_end end = { .callback = span->callback,
+				    .worker = span->worker->id,
+				    .task = span->task_id,
+				    .run = span->run,
+				    .caller = span->caller,
+				    .piece = span->piece,
+				    .start_ns = span->enter_ns,
+				    .ns = ns,
+				    .delay_ns = UINT64_MAX };
+
+	if (inside) {
+		end.on_samples = samples_of_call(piece, false) - span->on_before;
+		end.off_samples = samples_of_call(piece, true) - span->off_before;
+	}
+	if (take)
+		take(context, &end);
 }
 
 int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
@@ -287,7 +322,7 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 	if (span->callback) {
 		int err = d9__callback_end(span->callback, stay_ns);
 
-		tell_call(spans, span, stay_ns);
+		tell_call(spans->on_call.take, spans->on_call.context, span, stay_ns);
 		/* Of a long one it is known only behind the end of its poll what the kernel took from it. */
 		if (!err && (stay_ns < D9__STALL_NS || !span->worker->piece.open))
 			err = d9__shape_add(span->callback, span->number, stay_ns);
@@ -413,7 +448,12 @@ int d9__spans_finish(struct d9__spans *spans)
 	void *span;
 	int err = 0;
 
-	for (size_t place = 0; !err && (place = d9__table_next(&spans->open, place, &span));)
+	for (size_t place = 0; !err && (place = d9__table_next(&spans->open, place, &span));) {
+		const struct span *open = span;
+
+		if (open->callback)
+			tell_call(spans->on_call.take_unended, spans->on_call.context, open, 0);
 		err = finish(spans, span);
+	}
 	return err;
 }

@@ -24,11 +24,16 @@ struct d9__call {
 	unsigned on_samples, off_samples;
 	uint64_t start_ns, total_ns;
 	uint64_t number; /* of its callback's calls, from 0 */
+	uint64_t run, piece, delay_ns; /* as in struct d9__call_end */
+	bool read;
+	uint64_t slept_ns, ready_ns; /* if it was |read| */
 	struct d9__worker *worker;
 	struct d9__stall *stall; /* owned reference, once it is long */
 	struct d9__callback *inner; /* the longest user callback inside a library's */
-	uint64_t inner_ns, inner_number;
+	uint64_t inner_ns, inner_number, inner_run;
 	uint64_t users_ns; /* in all of them */
+	unsigned users_on, users_off; /* samples in all of them */
+	uint64_t user_run;	      /* of |user| */
 	unsigned users_open; /* when its latest piece ended: they ran a loop */
 	struct d9__callback *user; /* the outermost of these */
 	struct d9__callback *looper; /* the function that ran the loops */
@@ -74,7 +79,7 @@ struct d9__traced_task {
 	unsigned running; /* open pieces; two while the end of one is read after the next start */
 	uint64_t last_start_ns, last_end_ns;
 	bool polled;
-	uint64_t next_number; /* of the call that began last */
+	uint64_t next_number, next_run, next_delay_ns; /* of the call that began last */
 	struct d9__call call;
 	const char *asleep; /* where its open call was found asleep, and when */
 	uint64_t asleep_ns;

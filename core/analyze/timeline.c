@@ -149,13 +149,18 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 	d9__time_period_begin(&worker->period);
 	if (worker->piece.task)
 		worker->piece.task->pieces--;
-	worker->piece = (struct d9__piece){
-		.task = task, .start_ns = ns, .open = true, .resumed = resumed
-	};
+	worker->piece = (struct d9__piece) { .number = ++timeline->pieces,
+					     .run = task->next_run,
+					     .delay_ns = task->next_delay_ns,
+					     .task = task,
+					     .start_ns = ns,
+					     .open = true,
+					     .resumed = resumed };
 	if (resumed && task->call.users_open) {
 		worker->piece.users.open = task->call.users_open;
 		worker->piece.users.since_ns = ns;
 		worker->piece.users.callback = task->call.user;
+		worker->piece.users.run = task->call.user_run;
 	}
 	timeline->n_open++;
 	timeline->open_sum += worker->number;

@@ -19,6 +19,8 @@
 
 /* A PollStart and its end: a call, or a piece of one. */
 struct d9__piece {
+	uint64_t number;	      /* among all of the trace, from 1 */
+	uint64_t run, delay_ns;	      /* of the call: struct d9__call_end */
 	struct d9__traced_task *task; /* NULL: there was none yet */
 	uint64_t start_ns, end_ns;
 	bool open, open_ended;
@@ -26,7 +28,7 @@ struct d9__piece {
 	unsigned on_samples, off_samples;
 	unsigned whole_spans;
 	struct d9__callback *inner;
-	uint64_t inner_ns, inner_number; /* number: which call of |inner| */
+	uint64_t inner_ns, inner_number, inner_run; /* number: which call of |inner|; run: of all */
 
 	uint64_t told_ns; /* in waits that were told one by one */
 
@@ -36,6 +38,8 @@ struct d9__piece {
 		uint64_t since_ns, ns;
 		uint64_t told_since_ns, told_ns; /* of the piece's, when the outermost began, and in all */
 		struct d9__callback *callback; /* the outermost of those that run */
+		uint64_t run;		       /* of |callback| */
+		unsigned on_samples, off_samples;
 	} users;
 	const char *span;
 	uint64_t span_ns;
@@ -197,6 +201,7 @@ struct d9__timeline {
 	struct d9__table by_id;
 	struct d9__worker **items;
 	size_t n;
+	uint64_t pieces;	 /* that have begun */
 	size_t n_open, open_sum; /* workers with an open piece, and the sum of their numbers */
 
 	/* Called when a piece ends; returns 0 or -errno. */
