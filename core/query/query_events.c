@@ -17,6 +17,12 @@ uint64_t d9__query_callback(const struct d9__query_process *process,
 	return callback->number * process->n_processes + process->number + 1;
 }
 
+/* The id, in all processes, of what is the |number|th of its process, from 1; 0: there is none. */
+static uint64_t id_of(const struct d9__query_process *process, uint64_t number)
+{
+	return number ? (number - 1) * process->n_processes + process->number + 1 : 0;
+}
+
 static uint64_t known(const struct d9_event *event, unsigned k)
 {
 	return d9_event_known_u64(event, k, 0);
@@ -80,7 +86,7 @@ static struct d9__query_lane *lane_of(struct d9__query_process *process,
 			process->out_of_memory = true;
 			return NULL;
 		}
-		process->lanes[process->n_lanes++] = (struct d9__query_lane) { .open_id = 0 };
+		process->lanes[process->n_lanes++] = (struct d9__query_lane) { 0 };
 	}
 	return &process->lanes[worker->number];
 }
@@ -96,7 +102,7 @@ static void put_poll(struct d9__query_process *process, uint64_t worker,
 	d9__query_u64(&row, poll->task);
 	d9__query_u64(&row, poll->callback);
 	d9__query_u64(&row, poll->start_ns);
-	d9__query_u64(&row, poll->duration_ns);
+	d9__query_known(&row, !poll->unended, poll->duration_ns);
 	d9__query_known(&row, poll->delay_ns != UINT64_MAX, poll->delay_ns);
 	d9__query_u64(&row, poll->local_queue);
 	d9__query_known(&row, poll->told, poll->blocked_ns);
@@ -125,7 +131,7 @@ static void on_piece(void *context, struct d9__worker *worker, const struct d9__
 	flush(process, worker->id, lane);
 	lane->ended = (struct d9__query_poll) {
 		.any = true,
-		.id = lane->open_id ? lane->open_id : ++*process->polls,
+		.id = id_of(process, piece->number),
 		.task = piece->task->id,
 		.callback = d9__query_callback(process, piece->task->callback),
 		.start_ns = piece->start_ns,
@@ -137,13 +143,52 @@ static void on_piece(void *context, struct d9__worker *worker, const struct d9__
 		.resumed = piece->resumed,
 		.open_ended = piece->open_ended,
 	};
-	lane->open_id = 0;
+}
+
+/* ---- runs ---- */
+
+static void put_run(struct d9__query_process *process, const struct d9__call_end *call, bool ended)
+{
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_RUNS);
+
+	d9__query_u64(&row, id_of(process, call->run));
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, call->worker);
+	d9__query_u64(&row, call->task);
+	d9__query_u64(&row, d9__query_callback(process, call->callback));
+	d9__query_known(&row, call->caller, id_of(process, call->caller));
+	d9__query_known(&row, call->piece, id_of(process, call->piece));
+	d9__query_u64(&row, call->start_ns);
+	d9__query_known(&row, ended, call->ns);
+	d9__query_known(&row, call->delay_ns != UINT64_MAX, call->delay_ns);
+	d9__query_known(&row, call->read, call->blocked_ns);
+	d9__query_known(&row, call->read, call->ready_ns);
+	d9__query_u64(&row, call->on_samples);
+	d9__query_u64(&row, call->off_samples);
+	d9__query_u64(&row, call->open_ended);
+	d9__query_row_done(&row);
+}
+
+static void on_run(void *context, const struct d9__call_end *call)
+{
+	put_run(context, call, true);
+}
+
+static void on_unended(void *context, const struct d9__call_end *call)
+{
+	put_run(context, call, false);
 }
 
 void d9__query_process_begin(struct d9__query_process *process)
 {
-	process->analysis.on_piece = on_piece;
-	process->analysis.on_piece_context = process;
+	struct d9__analysis *a = &process->analysis;
+
+	a->on_piece = on_piece;
+	a->on_piece_context = process;
+	if (d9__query_wants(process->rows, D9__QUERY_RUNS))
+		a->on_call = a->spans.on_call = (struct d9__call_hook) {
+			.take = on_run, .context = process, .take_unended = on_unended
+		};
 }
 
 static struct d9__worker *worker_of(const struct d9__query_process *process, uint64_t id)
@@ -158,10 +203,30 @@ static void begin_poll(struct d9__query_process *process, const struct d9_event 
 
 	if (!lane)
 		return;
-	lane->open_id = 0;
 	lane->open_delay_ns =
 		worker->piece.resumed ? UINT64_MAX : process->analysis.latency.newest_ns;
 	lane->open_queue = known(event, D9_POLL_START_LOCAL_QUEUE);
+}
+
+/* Where a function of the program took most of a call of its library, what was read of the call is
+ * told of that one. */
+static void give_to_inner(struct d9__query_process *process, const struct d9__call *call,
+			  const struct d9__query_poll *poll)
+{
+	struct d9__query_rows *rows = process->rows;
+	struct d9__query_row row = { .rows = rows, .column = 1 };
+
+	if (!call->inner_run || 2 * call->inner_ns < call->total_ns ||
+	    (!rows->read_run &&
+	     sqlite3_prepare_v3(rows->db,
+				"UPDATE runs SET blocked_ns = ?, ready_ns = ? WHERE run = ?", -1,
+				SQLITE_PREPARE_PERSISTENT, &rows->read_run, NULL)))
+		return;
+	row.stmt = rows->read_run;
+	d9__query_u64(&row, poll->blocked_ns);
+	d9__query_u64(&row, poll->ready_ns);
+	d9__query_u64(&row, id_of(process, call->inner_run));
+	d9__query_row_done(&row);
 }
 
 /* Add the off-CPU time to the call that ended before |event|: it follows that call directly. */
@@ -174,19 +239,24 @@ static void add_off_cpu(struct d9__query_process *process, const struct d9_event
 		return;
 	lane->ended.told = true;
 	d9__analysis_off_cpu(event, &lane->ended.blocked_ns, &lane->ended.ready_ns);
+	if (d9__query_wants(process->rows, D9__QUERY_RUNS))
+		give_to_inner(process, &worker->piece.task->call, &lane->ended);
 }
 
-/* The id of the call that |worker| runs, which gets one; 0: it runs none. */
-static uint64_t open_poll(struct d9__query_process *process, const struct d9__worker *worker)
+/* The poll that |worker| runs at |ns|, or that ended then; NULL: none. */
+static const struct d9__piece *poll_at(const struct d9__worker *worker, uint64_t ns)
 {
-	struct d9__query_lane *lane =
-		worker && worker->piece.open ? lane_of(process, worker) : NULL;
+	const struct d9__piece *piece = worker ? &worker->piece : NULL;
 
-	if (!lane)
-		return 0;
-	if (!lane->open_id)
-		lane->open_id = ++*process->polls;
-	return lane->open_id;
+	return piece && piece->task && (piece->open || ns <= piece->end_ns) && ns >= piece->start_ns
+		       ? piece
+		       : NULL;
+}
+
+/* The run that |piece| is in. */
+static uint64_t run_in(const struct d9__query_process *process, const struct d9__piece *piece)
+{
+	return id_of(process, piece->users.open ? piece->users.run : piece->run);
 }
 
 /* ---- other events ---- */
@@ -291,13 +361,18 @@ static void put_sample(struct d9__query_process *process, const struct d9_event 
 	const struct d9__worker *worker = d9__analysis_sampled(&process->analysis, event);
 	bool off = known(event, D9_CPU_SAMPLE_SOURCE) == 1;
 	uint64_t stack = d9__query_stack(process, event, D9_CPU_SAMPLE_CALLCHAIN, true);
-	uint64_t poll = open_poll(process, worker);
+	const struct d9__piece *piece = poll_at(worker, event->timestamp_ns);
 	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
 	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_SAMPLES);
 
 	if (lane && off) {
 		lane->off_ns = event->timestamp_ns;
 		lane->off_stack = stack;
+	}
+	/* One that was taken as the poll ended comes behind it. */
+	if (lane && piece && !piece->open && lane->ended.any) {
+		lane->ended.on_samples = piece->on_samples;
+		lane->ended.off_samples = piece->off_samples;
 	}
 	if (!d9__query_wants(process->rows, D9__QUERY_SAMPLES))
 		return;
@@ -307,8 +382,9 @@ static void put_sample(struct d9__query_process *process, const struct d9_event 
 	d9__query_u64(&row, known(event, D9_CPU_SAMPLE_TID));
 	put_text(&row, event, D9_CPU_SAMPLE_THREAD_NAME);
 	d9__query_known(&row, worker, worker ? worker->id : 0);
-	d9__query_known(&row, poll, poll ? worker->piece.task->id : 0);
-	d9__query_known(&row, poll, poll);
+	d9__query_known(&row, piece, piece ? piece->task->id : 0);
+	d9__query_known(&row, piece, piece ? id_of(process, piece->number) : 0);
+	d9__query_known(&row, piece, piece ? run_in(process, piece) : 0);
 	put_stack(&row, stack);
 	d9__query_row_done(&row);
 }
@@ -318,7 +394,8 @@ static void put_blocking(struct d9__query_process *process, const struct d9_even
 	const struct d9__worker *worker =
 		worker_of(process, known(event, D9_BLOCKING_CALL_WORKER_ID));
 	uint64_t holder = d9__query_stack(process, event, D9_BLOCKING_CALL_HOLDER_STACK, false);
-	uint64_t poll = open_poll(process, worker), task = known(event, D9_BLOCKING_CALL_TASK_ID);
+	const struct d9__piece *piece = worker && worker->piece.open ? &worker->piece : NULL;
+	uint64_t task = known(event, D9_BLOCKING_CALL_TASK_ID);
 	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
 	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_BLOCKING);
 
@@ -332,7 +409,10 @@ static void put_blocking(struct d9__query_process *process, const struct d9_even
 			known(event, D9_BLOCKING_CALL_FD));
 	d9__query_u64(&row, known(event, D9_BLOCKING_CALL_WORKER_ID));
 	d9__query_known(&row, task, task);
-	d9__query_known(&row, poll && worker->piece.task->id == task, poll);
+	if (piece && piece->task->id != task)
+		piece = NULL;
+	d9__query_known(&row, piece, piece ? id_of(process, piece->number) : 0);
+	d9__query_known(&row, piece, piece ? run_in(process, piece) : 0);
 	/* The stack was told just before. */
 	put_stack(&row, lane && lane->off_ns == event->timestamp_ns ? lane->off_stack : 0);
 	d9__query_known(&row, known(event, D9_BLOCKING_CALL_HOLDER_TID),
@@ -482,6 +562,27 @@ static void put_open_parks(struct d9__query_process *process)
 	}
 }
 
+/* The poll that |worker| is in when the trace ends. */
+static void put_unended(struct d9__query_process *process, const struct d9__worker *worker)
+{
+	const struct d9__query_lane *lane = lane_of(process, worker);
+	const struct d9__piece *piece = &worker->piece;
+
+	if (lane)
+		put_poll(process, worker->id,
+			 &(struct d9__query_poll) {
+				 .unended = true,
+				 .id = id_of(process, piece->number),
+				 .task = piece->task->id,
+				 .callback = d9__query_callback(process, piece->task->callback),
+				 .start_ns = piece->start_ns,
+				 .delay_ns = lane->open_delay_ns,
+				 .local_queue = lane->open_queue,
+				 .on_samples = piece->on_samples,
+				 .off_samples = piece->off_samples,
+				 .resumed = piece->resumed });
+}
+
 int d9__query_process_finish(struct d9__query_process *process, const struct d9_reader *reader)
 {
 	int err;
@@ -496,6 +597,8 @@ int d9__query_process_finish(struct d9__query_process *process, const struct d9_
 
 		if (worker->number < process->n_lanes)
 			flush(process, worker->id, &process->lanes[worker->number]);
+		if (worker->piece.open && d9__query_wants(process->rows, D9__QUERY_POLLS))
+			put_unended(process, worker);
 	}
 	return err;
 }

@@ -15,15 +15,14 @@ struct d9__query_poll {
 	bool any;
 	uint64_t id, task, callback, start_ns, duration_ns, delay_ns, local_queue, blocked_ns,
 		ready_ns;
-	bool told, resumed, open_ended;
+	bool told, resumed, open_ended, unended;
 	unsigned on_samples, off_samples;
 };
 
 /* The state of one worker. */
 struct d9__query_lane {
 	struct d9__query_poll ended;
-	uint64_t open_id; /* of the running call, 0: it has none yet */
-	uint64_t open_delay_ns, open_queue;
+	uint64_t open_delay_ns, open_queue; /* of the running call */
 	uint64_t off_ns, off_stack; /* its newest off-CPU sample, stack + 1, and 0: none */
 };
 
@@ -40,7 +39,6 @@ struct d9__query_stacks {
 struct d9__query_process {
 	struct d9__query_rows *rows;	 /* borrowed, of all processes */
 	struct d9__query_stacks *stacks; /* likewise */
-	uint64_t *polls;		 /* likewise: the newest id */
 	struct d9__event_lines *lines;	 /* likewise: their output is a buffer */
 	uint64_t number, n_processes;
 	struct d9__analysis analysis;

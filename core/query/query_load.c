@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "analyze/hot_threads.h"
 #include "analyze/processes.h"
 #include "findings/checks.h"
 #include "query/query_events.h"
@@ -19,7 +20,7 @@
 #define BIT(table) (UINT32_C(1) << D9__QUERY_##table)
 
 /* Tables in which names of functions are. */
-#define NAMED (BIT(CALLBACKS) | BIT(FRAMES) | BIT(FINDINGS) | BIT(EVIDENCE))
+#define NAMED (BIT(CALLBACKS) | BIT(SPANS) | BIT(FRAMES) | BIT(FINDINGS) | BIT(EVIDENCE))
 
 struct load {
 	struct d9_reader *reader;
@@ -31,7 +32,6 @@ struct load {
 	struct d9__query_stacks stacks;
 	struct d9__event_lines lines;
 	struct d9__text_out *out;
-	uint64_t polls;
 };
 
 static int open_processes(struct load *load, bool symbols)
@@ -54,7 +54,6 @@ static int open_processes(struct load *load, bool symbols)
 
 		process->rows = &load->rows;
 		process->stacks = &load->stacks;
-		process->polls = &load->polls;
 		process->lines = &load->lines;
 		process->number = i;
 		process->n_processes = load->n;
@@ -153,7 +152,7 @@ static void put_workers(struct load *load, const struct d9__query_process *proce
 		d9__query_u64(&row, worker->parks);
 		d9__query_u64(&row, worker->parked_ns);
 		d9__query_u64(&row, worker->active_ns);
-		d9__query_known(&row, worker->cpu_seen, worker->cpu_ns);
+		d9__query_known(&row, d9__worker_cpu_ratio(worker) >= 0, worker->cpu_ns);
 		d9__query_row_done(&row);
 	}
 }
@@ -180,6 +179,73 @@ static void put_callbacks(struct load *load, const struct d9__query_process *pro
 		d9__query_u64(&row, callback->internal);
 		d9__query_row_done(&row);
 	}
+}
+
+static void put_thread(struct load *load, const struct d9__query_process *process, uint64_t tid,
+		       const char *name, const struct d9__worker *worker,
+		       const struct d9__sample_counts *counts)
+{
+	struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_THREADS);
+
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, tid);
+	d9__query_string(&row, *name ? name : NULL);
+	d9__query_known(&row, worker, worker ? worker->id : 0);
+	d9__query_u64(&row, counts->on);
+	d9__query_u64(&row, counts->off);
+	d9__query_row_done(&row);
+}
+
+static void put_threads(struct load *load, const struct d9__query_process *process)
+{
+	const struct d9__analysis *a = &process->analysis;
+	void *item;
+
+	for (size_t place = 0; (place = d9__table_next(&a->samples.threads, place, &item));) {
+		const struct d9__hot_thread *thread = item;
+
+		put_thread(load, process, thread->tid, thread->name, thread->worker,
+			   &thread->counts);
+	}
+	for (size_t i = 0; i < a->timeline.n; i++)
+		if (a->timeline.items[i]->tid)
+			put_thread(load, process, a->timeline.items[i]->tid,
+				   a->timeline.items[i]->thread_name, a->timeline.items[i],
+				   &(struct d9__sample_counts) { 0 });
+}
+
+/* SQL's name_of(PROCESS, LOCATION): what the callback at LOCATION is called. */
+static void name_of(sqlite3_context *context, int n, sqlite3_value **args)
+{
+	struct load *load = sqlite3_user_data(context);
+	struct d9__callbacks *callbacks =
+		&load->items[sqlite3_value_int64(args[0])].analysis.callbacks;
+	const char *location = (const char *)sqlite3_value_text(args[1]);
+	const struct d9__callback *callback =
+		location ? d9__callbacks_at(callbacks, location,
+					    (size_t)sqlite3_value_bytes(args[1]))
+			 : NULL;
+	size_t len = 0;
+	const char *name = callback ? d9__callback_name(callback, &len) : NULL;
+
+	(void)n;
+	sqlite3_result_text(context, name, (int)len, SQLITE_TRANSIENT);
+}
+
+/* Spans that are functions were told by their places: names are known at the end. */
+static void name_spans(struct load *load)
+{
+	sqlite3 *db = load->rows.db;
+	int err = sqlite3_create_function_v2(db, "name_of", 2, SQLITE_UTF8, load, name_of, NULL,
+					     NULL, NULL);
+
+	if (!err)
+		err = sqlite3_exec(db,
+				   "UPDATE spans SET name = name_of(process, name) WHERE callback",
+				   NULL, NULL, NULL);
+	sqlite3_create_function_v2(db, "name_of", 2, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);
+	if (err && !load->rows.err)
+		load->rows.err = err;
 }
 
 /* Put |finding| with the number |*number|, and its effects. */
@@ -338,7 +404,7 @@ static const struct {
 } at_end[] = {
 	{ D9__QUERY_PROCESSES, put_process },	{ D9__QUERY_SEGMENTS, put_segments },
 	{ D9__QUERY_METADATA, put_metadata },	{ D9__QUERY_WORKERS, put_workers },
-	{ D9__QUERY_CALLBACKS, put_callbacks },
+	{ D9__QUERY_CALLBACKS, put_callbacks }, { D9__QUERY_THREADS, put_threads },
 };
 
 static int finish(struct load *load)
@@ -356,6 +422,8 @@ static int finish(struct load *load)
 		err = put_findings(load);
 	if (!err && d9__query_wants(&load->rows, D9__QUERY_FRAMES))
 		put_stacks(load);
+	if (!err && d9__query_wants(&load->rows, D9__QUERY_SPANS))
+		name_spans(load);
 	return err;
 }
 
@@ -386,8 +454,8 @@ int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t want
 
 	if (status)
 		return status;
-	err = open_processes(&load, (wanted & NAMED) && !no_symbols);
 	d9__query_rows_begin(&load.rows, db, wanted);
+	err = open_processes(&load, (wanted & NAMED) && !no_symbols);
 	if (!err && !load.rows.err)
 		err = read_events(&load);
 	if (!err && !load.rows.err)

@@ -10,8 +10,9 @@
 static int prepare(struct d9__query_rows *rows, enum d9__query_table table)
 {
 	const struct d9__query_table_text *text = &d9__query_tables[table];
-	/* Of a task or an allocation that is told twice the first row counts. */
-	bool twice = table == D9__QUERY_TASKS || table == D9__QUERY_ALLOCATIONS;
+	/* Of a task, an allocation or a thread that is told twice the first row counts. */
+	bool twice = table == D9__QUERY_TASKS || table == D9__QUERY_ALLOCATIONS ||
+		     table == D9__QUERY_THREADS;
 	char sql[128];
 	size_t len = (size_t)snprintf(sql, sizeof(sql), "INSERT %sINTO %s VALUES (?",
 				      twice ? "OR IGNORE " : "", text->name);
@@ -41,6 +42,7 @@ int d9__query_rows_end(struct d9__query_rows *rows)
 		sqlite3_finalize(rows->insert[i]);
 	sqlite3_finalize(rows->end_task);
 	sqlite3_finalize(rows->end_allocation);
+	sqlite3_finalize(rows->read_run);
 	err = sqlite3_exec(rows->db, rows->err ? "ROLLBACK" : "COMMIT", NULL, NULL, NULL);
 	return rows->err ? rows->err : err;
 }

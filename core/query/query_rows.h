@@ -16,7 +16,7 @@
 struct d9__query_rows {
 	sqlite3 *db;
 	sqlite3_stmt *insert[D9__QUERY_TABLES];	 /* NULL: not wanted */
-	sqlite3_stmt *end_task, *end_allocation; /* made when they are needed */
+	sqlite3_stmt *end_task, *end_allocation, *read_run; /* made when they are needed */
 	int err;
 };
 

@@ -45,7 +45,7 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  calls INTEGER, -- of callbacks\n"
 		"  poll_ns INTEGER, -- in callbacks, ns\n"
 		"  parks INTEGER, -- waits for events\n"
-		"  parked_ns INTEGER, -- in them, ns\n"
+		"  parked_ns INTEGER, -- in them, and asleep after it had left the loop, ns\n"
 		"  awake_ns INTEGER, -- between them, ns\n"
 		"  cpu_ns INTEGER -- CPU time of its thread, ns; NULL: not recorded\n"
 		")", 10, NULL },
@@ -72,25 +72,46 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  ended_ns INTEGER, -- when it was removed, ns; NULL: it lives at the end\n"
 		"  PRIMARY KEY (process, task)\n"
 		") WITHOUT ROWID", 8, NULL },
+	[D9__QUERY_RUNS] = { "runs",
+		"CREATE TABLE runs ( -- of callbacks: calls of a loop, and of its library in them\n"
+		"  run INTEGER PRIMARY KEY, -- in the order of their starts\n"
+		"  process INTEGER,\n"
+		"  worker INTEGER, -- that ran it\n"
+		"  task INTEGER, -- that was run\n"
+		"  callback INTEGER, -- callbacks.callback\n"
+		"  caller INTEGER, -- runs.run of its library's callback; NULL: the loop called it\n"
+		"  poll INTEGER, -- polls.poll that it began in; NULL: none\n"
+		"  start_ns INTEGER, -- ns of CLOCK_MONOTONIC\n"
+		"  duration_ns INTEGER, -- without loops and runs in it; NULL: the trace ends first\n"
+		"  delay_ns INTEGER, -- from ready to running, ns; NULL: no wake was seen\n"
+		"  blocked_ns INTEGER, -- asleep inside, ns; NULL: not measured, as under 1 ms\n"
+		"  ready_ns INTEGER, -- inside, ready without a CPU, ns; NULL likewise\n"
+		"  on_cpu_samples INTEGER,\n"
+		"  off_cpu_samples INTEGER,\n"
+		"  open_ended INTEGER -- 1: ended by the next poll or park\n"
+		")", 15,
+		"CREATE INDEX runs_by_start ON runs(process, worker, start_ns);"
+		"CREATE INDEX runs_by_callback ON runs(callback, duration_ns)" },
 	[D9__QUERY_POLLS] = { "polls",
-		"CREATE TABLE polls ( -- calls of callbacks\n"
+		"CREATE TABLE polls ( -- calls of a loop; a loop inside cuts one into several\n"
 		"  poll INTEGER PRIMARY KEY,\n"
 		"  process INTEGER,\n"
 		"  worker INTEGER, -- that ran it\n"
 		"  task INTEGER, -- that was run\n"
 		"  callback INTEGER, -- callbacks.callback\n"
 		"  start_ns INTEGER, -- ns of CLOCK_MONOTONIC\n"
-		"  duration_ns INTEGER,\n"
+		"  duration_ns INTEGER, -- NULL: the trace ends first\n"
 		"  delay_ns INTEGER, -- from ready to running, ns; NULL: no wake was seen\n"
 		"  local_queue INTEGER, -- callbacks that were ready, this one included; 255 means 255 or more\n"
 		"  blocked_ns INTEGER, -- asleep inside, ns; NULL: not measured, as in calls under 1 ms\n"
 		"  ready_ns INTEGER, -- inside, ready without a CPU, ns; NULL likewise\n"
 		"  on_cpu_samples INTEGER,\n"
 		"  off_cpu_samples INTEGER,\n"
-		"  resumed INTEGER, -- 1: goes on with the task's call before, which ran a loop itself\n"
-		"  open_ended INTEGER -- 1: ended by the next poll or park, so its length is doubtful\n"
+		"  resumed INTEGER, -- 1: goes on with a call before, which ran a loop itself\n"
+		"  open_ended INTEGER -- 1: ended by the next poll or park, so of doubtful length\n"
 		")", 15,
-		"CREATE INDEX polls_by_start ON polls(process, worker, start_ns);CREATE INDEX polls_by_callback ON polls(callback, duration_ns)" },
+		"CREATE INDEX polls_by_start ON polls(process, worker, start_ns);"
+		"CREATE INDEX polls_by_callback ON polls(callback, duration_ns)" },
 	[D9__QUERY_PARKS] = { "parks",
 		"CREATE TABLE parks ( -- waits of loops for events\n"
 		"  process INTEGER,\n"
@@ -114,7 +135,7 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  process INTEGER,\n"
 		"  span TEXT, -- its id\n"
 		"  parent TEXT, -- spans.span, or NULL\n"
-		"  name TEXT,\n"
+		"  name TEXT, -- of a function that the loop library called, its name\n"
 		"  origin TEXT, -- where it is in the source\n"
 		"  worker INTEGER, -- of its last enter; NULL: a thread without a loop\n"
 		"  task INTEGER, -- whose call it began in; NULL: none\n"
@@ -125,6 +146,16 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  closed INTEGER, -- 0: the trace ended first\n"
 		"  callback INTEGER -- 1: a function that the loop library called inside a callback of its own\n"
 		")", 13, "CREATE INDEX spans_by_name ON spans(name, first_ns)" },
+	[D9__QUERY_THREADS] = { "threads",
+		"CREATE TABLE threads ( -- that run a loop, or of which a sample was taken\n"
+		"  process INTEGER,\n"
+		"  tid INTEGER, -- thread\n"
+		"  name TEXT, -- its own, or NULL\n"
+		"  worker INTEGER, -- workers.worker; NULL: it runs no loop\n"
+		"  on_cpu_samples INTEGER,\n"
+		"  off_cpu_samples INTEGER,\n"
+		"  PRIMARY KEY (process, tid)\n"
+		") WITHOUT ROWID", 6, NULL },
 	[D9__QUERY_SAMPLES] = { "samples",
 		"CREATE TABLE samples ( -- stack samples of threads\n"
 		"  process INTEGER,\n"
@@ -135,8 +166,9 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  worker INTEGER, -- NULL: it runs no loop\n"
 		"  task INTEGER, -- whose call it was in; NULL: none\n"
 		"  poll INTEGER, -- polls.poll; NULL: none\n"
+		"  run INTEGER, -- runs.run; NULL: none\n"
 		"  stack INTEGER -- frames.stack; NULL: it has none\n"
-		")", 9, "CREATE INDEX samples_by_stack ON samples(stack)" },
+		")", 10, "CREATE INDEX samples_by_stack ON samples(stack)" },
 	[D9__QUERY_FRAMES] = { "frames",
 		"CREATE TABLE frames ( -- of stacks, functions inlined into others have rows of their own\n"
 		"  stack INTEGER,\n"
@@ -158,11 +190,12 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  worker INTEGER,\n"
 		"  task INTEGER,\n"
 		"  poll INTEGER, -- polls.poll; NULL: outside of calls\n"
+		"  run INTEGER, -- runs.run; NULL likewise\n"
 		"  stack INTEGER, -- frames.stack, where it was called; NULL: not recorded\n"
 		"  holder_tid INTEGER, -- of a lock: the thread that held it; NULL: not known\n"
 		"  holder_task INTEGER, -- whose call held it, or NULL\n"
 		"  holder_stack INTEGER -- where it was unlocked, or NULL\n"
-		")", 12, NULL },
+		")", 13, NULL },
 	[D9__QUERY_ALLOCATIONS] = { "allocations",
 		"CREATE TABLE allocations ( -- sampled: one for about each rate_bytes bytes\n"
 		"  process INTEGER,\n"
@@ -218,11 +251,11 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 
 const struct d9__query_view d9__query_views[] = {
 	{ "calls",
-		"CREATE VIEW calls AS -- polls with names, times since the start in s, lengths in ms\n"
-		"  SELECT p.poll, p.process, p.worker, p.task, c.name, c.site, c.kind,\n"
-		"    (p.start_ns - s.start_ns) / 1e9 AS at_s, p.duration_ns / 1e6 AS ms, p.delay_ns / 1e6 AS delay_ms,\n"
-		"    p.blocked_ns / 1e6 AS blocked_ms, p.ready_ns / 1e6 AS ready_ms, p.on_cpu_samples AS samples\n"
-		"  FROM polls p JOIN callbacks c USING (callback) JOIN processes s ON s.process = p.process" },
+		"CREATE VIEW calls AS -- runs with names, times since the start in s, lengths in ms\n"
+		"  SELECT r.run, r.poll, r.process, r.worker, r.task, c.name, c.site, c.kind,\n"
+		"    (r.start_ns - s.start_ns) / 1e9 AS at_s, r.duration_ns / 1e6 AS ms, r.delay_ns / 1e6 AS delay_ms,\n"
+		"    r.blocked_ns / 1e6 AS blocked_ms, r.ready_ns / 1e6 AS ready_ms, r.on_cpu_samples AS samples\n"
+		"  FROM runs r JOIN callbacks c USING (callback) JOIN processes s ON s.process = r.process" },
 	{ "stacks",
 		"CREATE VIEW stacks AS -- one row per stack: outermost;...;innermost\n"
 		"  SELECT stack, group_concat(function, ';') AS folded\n"

@@ -111,6 +111,6 @@ for kind in small two types odd many life cut wild timeless spans repeats late c
 	"$make_trace" $kind zstd counted.bin.zst 100
 	"$dial9" report -j counted.bin.zst >report.json 2>/dev/null
 	echo "$kind $(tr -d '\n ' <report.json | sed 's/.*"polls":{"recorded":"[a-z]*","count":\([0-9]*\),"sum_ns":\([0-9]*\).*/\1,\2/')" \
-		"$("$dial9" query -f csv counted.bin.zst 'SELECT count(*) - sum(resumed), sum(duration_ns) FROM polls' 2>/dev/null | tail -n 1)"
+		"$("$dial9" query -f csv counted.bin.zst 'SELECT count(duration_ns) - sum(resumed), sum(duration_ns) FROM polls' 2>/dev/null | tail -n 1)"
 done
 finish ''
