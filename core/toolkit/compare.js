@@ -4,8 +4,9 @@
 // Calls of a loop are not independent: load drifts.  So each side is cut into blocks of time, blocks are drawn
 // again and again (block bootstrap, fixed seed), and what is told is the 95 % interval of the ratio B / A.
 
-import { callsInOrder, rowsIn } from './index.js';
+import { eachRun } from './runs.js';
 import { bucketOf, middleOf } from './statistics.js';
+import { eachWokenCall } from './waking.js';
 
 const BLOCKS_LEAST = 20, BLOCKS_MOST = 40, BLOCK_NS = 1e9, CALLS_OF_BLOCK = 10, BLOCKS_FEW = 5;
 const RESAMPLES = 1000, SEED = 0x9d1a19;
@@ -33,23 +34,14 @@ export function callbackKey({ name, site }) {
 
 const delaysByTrace = new WeakMap();
 
-/** Delays between wake and call: Map from each worker to an array like its polls, NaN where no wake is known. */
+/** How long each poll waited, from ready to running: Map from each worker to an array like its polls, with the one that has not ended, NaN where it did not or where that is not known. */
 export function delaysOf(trace) {
 	if (delaysByTrace.has(trace)) return delaysByTrace.get(trace);
-	const { wakes, workers } = trace, latest = new Map(), delays = new Map(workers.map((worker) => [worker, new Float64Array(worker.polls.n).fill(NaN)]));
-	let wake = 0;
-	for (const [w, row] of callsInOrder(workers)) {
-		const { polls } = workers[w];
-		while (wake < wakes.n && wakes.time[wake] <= polls.start[row]) {
-			if (!latest.has(wakes.woken[wake])) latest.set(wakes.woken[wake], wakes.time[wake]);
-			wake++;
-		}
-		const ready = latest.get(polls.task[row]);
-		if (ready === undefined) continue;
-		delays.get(workers[w])[row] = polls.start[row] - ready;
-		// The call has used its wake, and those that came before it.
-		latest.delete(polls.task[row]);
-	}
+	const { workers } = trace, delays = new Map(workers.map((worker) => [worker, new Float64Array(worker.polls.n + (worker.running ? 1 : 0)).fill(NaN)]));
+	eachWokenCall(trace, (w, row, { ready, resumed }) => {
+		const delay = workers[w].polls.start[row] - ready;
+		if (!resumed && delay > 0) delays.get(workers[w])[row] = delay;
+	}, true);
 	delaysByTrace.set(trace, delays);
 	return delays;
 }
@@ -90,19 +82,18 @@ function collectSide(side, blocks) {
 		keys.set(trace, new Map());
 		for (const worker of trace.workers) {
 			if (side.keep && !side.keep(trace, worker)) continue;
-			const { polls } = worker, delay = delays.get(worker);
+			const delay = delays.get(worker);
 			let before = 0;
 			for (const [from, to] of side.intervals) {
-				const [first, last] = rowsIn(polls, from - shift, to - shift);
-				for (let row = first; row < last; row++) {
-					const start = polls.start[row] + shift;
-					// A call is of the interval in which it began.
-					if (start < from) continue;
-					const entry = entryOf(found, keys.get(trace), side, trace, polls.site[row], blocks);
+				eachRun(trace, worker, from - shift, to - shift, ({ site, row, caller, start: began, ns }) => {
+					const start = began + shift;
+					// A call is of the interval in which it began; that of one that did not end is not known.
+					if (start < from || Number.isNaN(ns)) return;
+					const entry = entryOf(found, keys.get(trace), side, trace, site, blocks);
 					const block = Math.min(blocks - 1, Math.floor((before + start - from) / length * blocks));
-					entry.calls.add(block, polls.dur[row]);
-					if (delay[row] >= 0) entry.waits.add(block, delay[row]);
-				}
+					entry.calls.add(block, ns);
+					if (caller < 0 && delay[row] >= 0) entry.waits.add(block, delay[row]);
+				});
 				before += to - from;
 			}
 		}

@@ -5,6 +5,7 @@
 // ('samples', 'ns' or 'bytes'); samples is how many were counted, of how many of this kind in the trace.
 
 import { placeOfField } from './known.js';
+import { functionAt } from './runs.js';
 import { knownReader, pollAt, rowsNamed, tablesNamed } from './trace.js';
 import { lowerBound } from './table.js';
 
@@ -152,19 +153,17 @@ export function idleWaits(trace) {
  */
 export const WHOLE = { from: -Infinity, to: Infinity, workers: null, tids: null, site: -1 };
 
-/** The call that runs on a worker at |time|: its row or -1. */
-function rowAt(trace, id, time) {
-	const worker = derive(trace, 'workers', () => new Map(trace.workers.map((w) => [w.id, w]))).get(id);
-	return worker ? { polls: worker.polls, row: pollAt(worker.polls, time) } : null;
+/** The place of the function that runs on a worker at |time|, or -1. */
+function siteAt(trace, id, time) {
+	const worker = derive(trace, 'workers', () => new Map(trace.workers.map((w) => [w.id, w]))).get(id), row = worker ? pollAt(worker.polls, time) : -1;
+	return worker ? functionAt(trace, worker, row, time) : -1;
 }
 
 /** Whether something of a worker (-1: none), a thread (-1: not told) at a time is in |scope|. */
 export function isInScope(trace, scope, worker, tid, time) {
 	if (time < scope.from || time >= scope.to) return false;
 	if (scope.workers && !scope.workers.has(worker) && !scope.tids.has(tid)) return false;
-	if (scope.site < 0) return true;
-	const at = rowAt(trace, worker, time);
-	return Boolean(at) && at.row >= 0 && at.polls.site[at.row] === scope.site;
+	return scope.site < 0 || siteAt(trace, worker, time) === scope.site;
 }
 
 /** Numbers of the samples in |scope| for which |wanted|(number) holds, in order. */

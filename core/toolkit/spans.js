@@ -100,9 +100,12 @@ function spanRows(trace, known) {
 	return rows.sort((a, b) => a.time - b.time || ORDER_OF_ONE_TIME[a.kind] - ORDER_OF_ONE_TIME[b.kind]);
 }
 
+/** Whether a span's name is a place: a loop's adapter tells a function of the program by it, the program tells its work. */
+export const isFunction = (name) => (name ?? '').includes(' @ ');
+
 /**
- * {stays, lives}: by worker the times that its thread was inside of spans, in order of their start, and the spans:
- * |life| of a stay is its row among these.  A stay belongs to the worker that entered; an id may be used again
+ * {stays, lives, inside}: by worker the times that its thread was inside of spans, in order of their start, and the spans:
+ * |life| of a stay is its row among these.  |inside|: functions that were never left, {worker, name, time}.  A stay belongs to the worker that entered; an id may be used again
  * behind a close.  |read|, |known|: fieldReader() and knownReader() of trace.js.
  */
 export function readSpans(trace, read, known) {
@@ -146,9 +149,14 @@ export function readSpans(trace, read, known) {
 		}
 	}
 	// Functions that a call is in that never ended: as long as it was seen.
+	const inside = [];
 	for (const { life, entered } of open.values()) {
-		const end = entered && trace.strings[entered.name]?.includes(' @ ') ? lastSeen(trace, entered) : -1;
-		if (end < 0) continue;
+		if (!entered || !isFunction(trace.strings[entered.name])) continue;
+		const end = lastSeen(trace, entered);
+		if (end < 0) {
+			inside.push({ worker: entered.worker, name: entered.name, time: entered.time });
+			continue;
+		}
 		lives[life].end = Math.max(lives[life].end, end);
 		stay(entered.worker, { start: entered.time, end, span: 0, name: entered.name, life, task: NaN });
 	}
@@ -157,7 +165,7 @@ export function readSpans(trace, read, known) {
 	for (const row of whole) stay(row.worker, { start: row.start, end: row.end, span: 0, name: row.name, life: begin(0, row), task: row.task });
 	const tables = new Map();
 	for (const [worker, list] of stays) tables.set(worker, tableOf(SPAN_STAYS, list.sort((a, b) => a.start - b.start || b.end - a.end)));
-	return { stays: tables, lives: Object.assign(tableOf(SPAN_LIVES, lives), { ids, schemas: schemasOf(lives, whole) }) };
+	return { stays: tables, inside, lives: Object.assign(tableOf(SPAN_LIVES, lives), { ids, schemas: schemasOf(lives, whole) }) };
 }
 
 /** Until when the call was seen in which a span was entered that was not left; -1: it ended. */

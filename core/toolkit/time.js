@@ -8,6 +8,7 @@
 // reading covers is unknown, and is not spread over the others.
 
 import { rowsIn, wakeOf } from './index.js';
+import { rowsOfRun } from './runs.js';
 import { lowerBound } from './table.js';
 import { PARK, pollAt, rowsNamed } from './trace.js';
 
@@ -148,7 +149,7 @@ function beginning(worker, facts, i) {
 
 /**
  * The period before park |i|, or behind the last one: how long the worker was awake in it and where that went,
- * and at what |rate| what has no reading of its own was on the CPU.
+ * and what CPU time those |shorts| |shared| that have no reading of their own.
  */
 function periodOf(trace, worker, i) {
 	const facts = factsOf(trace, worker), { parks, polls, running } = worker;
@@ -180,13 +181,25 @@ function shareCpu(period, cpu) {
 	period.cpuLeft = cpu === null ? null : Math.min(over(cpu, period.onCpu), others);
 	period.others = others;
 	const shorts = over(others, period.longNs);
-	period.rate = cpu === null || !shorts ? 0 : Math.min(over(period.cpuLeft, period.longNs), shorts) / shorts;
+	Object.assign(period, { shorts, shared: cpu === null ? 0 : Math.min(over(period.cpuLeft, period.longNs), shorts) });
 	left -= period.sumReady = Math.min(left, period.ready);
 	left -= period.sumBlocked = Math.min(left, period.blocked + period.told);
 	period.sumOnCpu = Math.min(left, cpu ?? period.onCpu);
 }
 
-const nothing = () => ({ onCpu: 0, ready: 0, blocked: 0, waiting: 0, byPeriod: 0, samples: 0 });
+const nothing = () => ({ onCpu: 0, ready: 0, blocked: 0, waiting: 0, byPeriod: 0, samples: 0, sharing: null, shortNs: 0 });
+
+/** What |ns| of short calls had of the CPU time that those of their period share. */
+const shareOf = ({ shared, shorts }, ns) => (shorts ? Math.floor(shared * Math.min(ns, shorts) / shorts) : 0);
+
+/** Short calls of one period share its CPU time together, or each would lose a part of a nanosecond; null: there are no more. */
+function addShort(sum, period, ns) {
+	if (sum.sharing !== period) {
+		if (sum.sharing) sum.onCpu += shareOf(sum.sharing, sum.shortNs);
+		Object.assign(sum, { sharing: period, shortNs: 0 });
+	}
+	sum.shortNs += ns;
+}
 
 /** Add what |ns| of a call, of them |told| as blocked, have for certain: of each part, what the rest of it cannot have had. */
 function addOfCall(sum, period, row, ns, told) {
@@ -204,13 +217,15 @@ function addOfCall(sum, period, row, ns, told) {
 	sum.blocked += told;
 	if (period.cpuLeft === null) return;
 	sum.byPeriod += ns;
-	sum.onCpu += call && call.ns >= LONG_CALL ? Math.min(ns, over(period.cpuLeft, over(period.others, ns))) : Math.floor(period.rate * ns);
+	if (call && call.ns >= LONG_CALL) sum.onCpu += Math.min(ns, over(period.cpuLeft, over(period.others, ns)));
+	else addShort(sum, period, ns);
 }
 
 /** The five parts; |samples| stand for |sampleNs| each. */
 function partsOf(sum, total, sampled, waits) {
 	const parts = { total };
 	let unknown = total;
+	addShort(sum, null, 0);
 	const take = (ns) => {
 		const taken = Math.min(unknown, ns);
 		unknown -= taken;
@@ -254,6 +269,34 @@ export function partsOfCall(trace, worker, row) {
 	return partsOf(sum, ns, facts.sampleNs, false);
 }
 
+/** The parts of runs of a callback together: add() them in their order, as eachRun() of runs.js tells them. */
+export class RunParts {
+	constructor(trace) {
+		Object.assign(this, { trace, total: 0, sum: nothing(), sampleNs: 0 });
+	}
+
+	add(worker, run) {
+		this.sampleNs = factsOf(this.trace, worker).sampleNs;
+		this.total += run.ns;
+		addRun(this.sum, this.trace, worker, run);
+	}
+
+	parts() {
+		return partsOf(this.sum, this.total, this.sampleNs, false);
+	}
+}
+
+function addRun(sum, trace, worker, run) {
+	const facts = factsOf(trace, worker), { polls } = worker;
+	for (const { row, ns, parts } of rowsOfRun(trace, worker, run)) {
+		if (row < 0) continue;
+		const whole = polls.dur[row], period = periodOf(trace, worker, periodAt(worker, polls.start[row]));
+		const told = ns === whole ? period.calls.get(row)?.told ?? 0 : parts.reduce((all, [from, to]) => all + toldIn(facts, polls, row, from, to), 0);
+		addOfCall(sum, period, row, ns, told);
+		for (const [from, to] of parts) sum.samples += samplesBetween(facts, from, to);
+	}
+}
+
 /* ---- ranges ---- */
 
 /** Of the wait |i| what lies in [from, to): ready is its end, as long as the kernel let the thread wait for a CPU. */
@@ -282,7 +325,7 @@ function addCutPeriod(sum, trace, worker, facts, period, from, to) {
 	if (period.known && free > 0 && gap > 0) {
 		const awake = gap * over(period.awake, period.inCalls) / free;
 		cut.waiting = Math.floor(gap - awake);
-		cut.onCpu += Math.floor(awake * period.rate);
+		cut.onCpu += shareOf(period, awake);
 		cut.byPeriod += period.cpuLeft === null ? 0 : Math.floor(awake);
 	}
 	cut.samples = samplesBetween(facts, from, to);

@@ -508,16 +508,26 @@ function describe(trace, { budget, loneEnds }) {
 	trace.tasks = tasksOf(trace);
 	addSeenCalls(trace, loneEnds, budget);
 	trace.samples = samplesOf(trace);
-	const { stays, lives } = readSpans(trace, fieldReader, knownReader);
-	Object.assign(trace, { spans: stays, lives });
+	const { stays, lives, inside } = readSpans(trace, fieldReader, knownReader);
+	Object.assign(trace, { spans: stays, lives, inside });
 	trace.symbols = symbolsOf(trace);
 	trace.modules = rowsNamed(trace, 'ModuleEvent', ['base', 'start', 'size', 'path']).filter((row) => row.path);
 	trace.events = trace.tables.reduce((sum, table) => sum + table.count, 0);
-	// Of a call whose beginning is gone the place is that of its task.
-	for (const { polls, unended } of trace.workers)
-		if (unended?.site === -1 && polls.n) polls.site[polls.n - 1] = unended.site = trace.strings.indexOf(trace.tasks.get(unended.task)?.location);
+	fillPlaces(trace);
 	nameWorkers(trace);
 	return trace;
+}
+
+/** Where a call is of no place that is known, its beginning being gone, it is of that of its task. */
+function fillPlaces(trace) {
+	const bySite = new Map(), placeOf = (task) => bySite.get(task) ?? trace.strings.indexOf(trace.tasks.get(task)?.location);
+	if (!trace.workers.some(({ polls, unended }) => unended?.site === -1 || polls.site.subarray(0, polls.n).includes(-1))) return;
+	for (const { polls } of trace.workers)
+		for (let row = 0; row < polls.n; row++) if (polls.site[row] >= 0 && !bySite.has(polls.task[row])) bySite.set(polls.task[row], polls.site[row]);
+	for (const { polls, unended } of trace.workers) {
+		for (let row = 0; row < polls.n; row++) if (polls.site[row] < 0) polls.site[row] = placeOf(polls.task[row]);
+		if (unended?.site === -1) unended.site = placeOf(unended.task);
+	}
 }
 
 /** Calls that ended, and had begun before this segment, began when the recorder says who saw them open once a second. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who makes calls run: the wakes of a range by who sent them and what they made run.
 
+import { ranIn } from './runs.js';
 import { Durations } from './statistics.js';
 import { pollAt } from './trace.js';
 import { WokenCalls } from './waking.js';
@@ -22,13 +23,13 @@ function senderOf({ workers, wakes }, i) {
  * |asleep| counts calls with which their thread began to run after it had slept.  Yields now and then.
  */
 export function* wakesBySender(trace, scope) {
-	const { wakes, workers } = trace, found = new Map(), waits = workers.map(() => 0), calls = new WokenCalls(trace);
+	const { wakes, workers } = trace, found = new Map(), waits = workers.map(() => 0), calls = new WokenCalls(trace, true);
 	while (calls.next()) {
 		if (calls.at % WAKES_AT_ONCE === 1) yield;
-		const { w, row, waking: { resumed, wake } } = calls, { id, polls, parks } = workers[w], start = polls.start[row], site = polls.site[row];
+		const { w, row, waking: { resumed, wake, ready } } = calls, { id, polls, parks } = workers[w], start = polls.start[row], site = polls.site[row];
 		let slept = false;
 		for (; waits[w] < parks.n && parks.end[waits[w]] <= start; waits[w]++) slept ||= parks.end[waits[w]] - parks.start[waits[w]] >= ASLEEP_NS;
-		if (resumed || start < scope.from || start >= scope.to || (scope.workers && !scope.workers.has(id)) || (scope.site >= 0 && scope.site !== site)) continue;
+		if (resumed || start < scope.from || start >= scope.to || (scope.workers && !scope.workers.has(id)) || (scope.site >= 0 && !ranIn(trace, workers[w], row, scope.site))) continue;
 		const by = wake < 0 ? -1 : senderOf(trace, wake), reason = wake < 0 ? -1 : wakes.reason[wake];
 		const sender = by < 0 ? -1 : workers[by].polls.site[pollAt(workers[by].polls, wakes.time[wake])], key = `${sender}/${reason}/${site}`;
 		let sum = found.get(key);
@@ -36,8 +37,9 @@ export function* wakesBySender(trace, scope) {
 		sum.n++;
 		if (slept) sum.asleep++;
 		if (by >= 0) sum.workers.add(by);
-		if (wake < 0) continue;
-		const delay = start - wakes.time[wake];
+		const delay = start - ready;
+		// As in the report, a call that did not have to wait is none of those that waited.
+		if (!(delay > 0)) continue;
 		sum.delays.add(delay);
 		if (delay > sum.longest.delay) sum.longest = { worker: w, row, delay };
 	}

@@ -6,8 +6,7 @@ import { relativeTime, rowsNamed } from './trace.js';
 
 /** What a wake tells as its reason, by number. */
 export const WAKE_REASONS = ['unknown', 'fd', 'timer', 'signal', 'active', 'cross_thread', 'deferred', 'internal', 'resumption'];
-export const BY_FD = 1, BY_TIMER = 2, BY_SIGNAL = 3, BY_THREAD = 5;
-const BY_RESUMPTION = 8;
+export const BY_FD = 1, BY_TIMER = 2, BY_SIGNAL = 3, BY_THREAD = 5, BY_RESUMPTION = 8;
 const LOOK_BACK = 1e9;
 
 /** One task, as time goes on: its wakes that no call has used, and its latest call. */
@@ -74,14 +73,15 @@ function lossesByWorker(trace) {
  * wake was seen), and resumed: it goes on with a call that a loop inside had cut.
  */
 export class WokenCalls {
-	constructor(trace) {
-		const { workers } = trace, total = workers.reduce((sum, { polls }) => sum + polls.n, 0);
+	/** |unended|: those that had not ended when the trace did are among them, each behind the others of its worker. */
+	constructor(trace, unended = false) {
+		const { workers } = trace, lengthOf = ({ polls, running }) => polls.n + (unended && running ? 1 : 0), total = workers.reduce((sum, worker) => sum + lengthOf(worker), 0);
 		Object.assign(this, { trace, at: 0, seen: 0, tasks: new Map(), firsts: [], starts: new Float64Array(total), owner: new Uint16Array(total) });
 		let n = 0;
-		workers.forEach(({ polls }, w) => {
+		workers.forEach((worker, w) => {
 			this.firsts.push(n);
-			this.starts.set(polls.start.subarray(0, polls.n), n);
-			this.owner.fill(w, n, n += polls.n);
+			this.starts.set(worker.polls.start.subarray(0, lengthOf(worker)), n);
+			this.owner.fill(w, n, n += lengthOf(worker));
 		});
 		this.order = orderOf(this.starts, total);
 		this.losses = lossesByWorker(trace);
@@ -114,8 +114,8 @@ export class WokenCalls {
 }
 
 /** Call |visit|(w, row, waking) for all of WokenCalls. */
-export function eachWokenCall(trace, visit) {
-	const calls = new WokenCalls(trace);
+export function eachWokenCall(trace, visit, unended = false) {
+	const calls = new WokenCalls(trace, unended);
 	while (calls.next()) visit(calls.w, calls.row, calls.waking);
 }
 

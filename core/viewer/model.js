@@ -5,10 +5,11 @@
 
 import { redFlags } from '../toolkit/analyze.js';
 import { callOfTask, firesOf, isTime } from '../toolkit/fired.js';
-import { rowsIn, wakeOf } from '../toolkit/index.js';
+import { wakeOf } from '../toolkit/index.js';
 import { prepareTrace } from '../toolkit/prepare.js';
 import { blockingCalls } from '../toolkit/profile.js';
 import { showDuration, showName, splitLocation } from '../toolkit/show.js';
+import { isFunction } from '../toolkit/spans.js';
 import { addressOfPlace, namesOfLocation } from '../toolkit/stacks.js';
 import { partsOfCall } from '../toolkit/time.js';
 import { POLL, absoluteTime, pollAt } from '../toolkit/trace.js';
@@ -197,17 +198,16 @@ export class Model {
 		if (!spans) return -1;
 		const start = polls.start[row], end = start + polls.dur[row];
 		for (let i = lowerBound(spans.start, start, spans.n); i < spans.n && spans.start[i] < end; i++)
-			if (spans.end[i] <= end && spans.end[i] - spans.start[i] > polls.dur[row] / 2 && (trace.strings[spans.name[i]] ?? '').includes(' @ ')) return spans.name[i];
+			if (spans.end[i] <= end && spans.end[i] - spans.start[i] > polls.dur[row] / 2 && isFunction(trace.strings[spans.name[i]])) return spans.name[i];
 		return -1;
 	}
 
-	/** A callback and the function inside it, named as the report's table does: "bufferevent read > render". */
-	wayTo(trace, site, inner) {
-		const outer = this.callback(trace, site);
-		if (inner < 0) return outer;
+	/** A callback at |site|, which the library's at |caller| called (-1: the loop did), named as the report's table does: "bufferevent read > render". */
+	wayTo(trace, site, caller) {
+		const callback = this.callback(trace, site);
+		if (caller < 0) return callback;
 		// Of a stripped library its module says more than an offset.
-		const { name, source, site: place } = this.callback(trace, inner);
-		return { name: `${outer.name.replace(/\+0x[\da-f]+$/, '')} > ${name}`, source, site: place, location: outer.location };
+		return { ...callback, name: `${this.callback(trace, caller).name.replace(/\+0x[\da-f]+$/, '')} > ${callback.name}` };
 	}
 
 	/** What a bar of a lane is called. */
@@ -278,25 +278,6 @@ export class Model {
 		const calls = this.blocking(lane), byName = new Map();
 		for (const i of this.blockingIn(lane, row)) byName.set(calls.names[i], (byName.get(calls.names[i]) ?? 0) + calls.dur[i]);
 		return [...byName].sort((a, b) => b[1] - a[1]).slice(0, FUNCTIONS_MAX).map(([name]) => showName(name));
-	}
-
-	/** Calls by callback in [from, to) of the axis over all lanes: [{name, source, n, total, longest, lane, row}]. */
-	callbacksIn(from, to) {
-		const byName = new Map();
-		for (const lane of this.lanes) {
-			const [first, last] = rowsIn(lane.polls, from - lane.shift, to - lane.shift);
-			for (let row = first; row < last; row++) {
-				const site = lane.polls.site[row], key = `${lane.trace.number}/${site}`;
-				let sum = byName.get(key);
-				if (!sum) byName.set(key, sum = { ...this.callback(lane.trace, site), n: 0, total: 0, longest: -1, lane, row });
-				const start = Math.max(lane.polls.start[row], from - lane.shift);
-				const part = Math.min(lane.polls.start[row] + lane.polls.dur[row], to - lane.shift) - start;
-				sum.n++;
-				sum.total += part;
-				if (lane.polls.dur[row] > sum.longest) Object.assign(sum, { longest: lane.polls.dur[row], lane, row });
-			}
-		}
-		return [...byName.values()].sort((a, b) => b.total - a.total);
 	}
 
 	/** The next call of a lane after |row| in a direction, of |least| ns or more; the row or -1. */

@@ -13,7 +13,7 @@ import { FlameTab } from './flame_tab.js';
 import { FunctionTab } from './function_table.js';
 import { PANEL_TABS } from './panel_url.js';
 import { openSave } from './save.js';
-import { CLOSED_PANEL, eachCall, isPanelOpen, rangeOf, scopeOf, threadsOf } from './scope.js';
+import { CLOSED_PANEL, eachRunOf, isPanelOpen, rangeOf, scopeOf, threadsOf } from './scope.js';
 import { listen, setView, state, update } from './state.js';
 import { WakesTab } from './wakes_tab.js';
 
@@ -50,7 +50,7 @@ function showHead() {
 	const { model, range, panel } = state, [from, to] = rangeOf(state), digits = to - from < 1e6 ? 6 : 3;
 	const time = (t) => showTime(t - model.first, model.wall(t), state.clock, digits);
 	let calls = 0, all = 0, inside = 0;
-	eachCall(state, [from, to], () => calls++);
+	eachRunOf(state, [from, to], () => calls++);
 	for (const trace of model.traces) {
 		all += trace.samples.time.length;
 		const scope = scopeOf(state, trace);

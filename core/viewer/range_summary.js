@@ -7,20 +7,29 @@ import { detailSection, partsSection, timeText } from './detail.js';
 import { element, firstOf } from './dom.js';
 import { sentenceOfFinding } from './finding_list.js';
 import { laneName } from './lanes.js';
-import { eachCall, lanesOf } from './scope.js';
+import { eachCallOf, lanesOf } from './scope.js';
 import { state } from './state.js';
 import { partsOfLanes } from './time_parts.js';
 
 const LOOPS_SHOWN = 12;
 
-/** Calls of [from, to): their durations, and the busy time of each lane. */
-function sumCalls([from, to]) {
+/** Calls of [from, to): their durations, and the time of each lane in which one was open. */
+export function sumCalls([from, to]) {
 	const durations = new Durations(), busy = new Map();
-	eachCall(state, [from, to], (lane, row) => {
-		const { polls, shift } = lane, start = polls.start[row] + shift, end = start + polls.dur[row];
-		durations.add(polls.dur[row]);
-		busy.set(lane, (busy.get(lane) ?? 0) + Math.min(end, to) - Math.max(start, from));
-	});
+	for (const lane of lanesOf(state)) {
+		const open = [];
+		eachCallOf(state, lane, [from, to], ({ start, end, ns }) => {
+			durations.add(ns);
+			open.push([Math.max(start + lane.shift, from), Math.min(end + lane.shift, to)]);
+		});
+		let time = 0, until = -Infinity;
+		// A call is open while a loop runs inside of it, which has calls of its own.
+		for (const [start, end] of open.sort((a, b) => a[0] - b[0])) {
+			time += Math.max(0, end - Math.max(start, until));
+			until = Math.max(until, end);
+		}
+		if (open.length) busy.set(lane, time);
+	}
 	return { durations, busy };
 }
 
@@ -50,10 +59,10 @@ function findingRows([from, to]) {
 export function showRangeSummary(panel, range) {
 	const { model } = state, [from, to] = range, inside = sumCalls(range), rest = new Durations();
 	// Calls that reach into the range are not of the rest.
-	eachCall(state, [model.first, model.last + 1], ({ polls, shift }, row) => {
-		const start = polls.start[row] + shift;
-		if (start >= to || start + polls.dur[row] <= from) rest.add(polls.dur[row]);
-	});
+	for (const lane of lanesOf(state))
+		eachCallOf(state, lane, [model.first, model.last + 1], ({ start, end, ns }) => {
+			if (start + lane.shift >= to || end + lane.shift <= from) rest.add(ns);
+		});
 	const parts = partsOfLanes(lanesOf(state), range), findings = findingRows(range), loops = loopRows(inside.busy, to - from);
 	panel.replaceChildren(...[
 		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Range')),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the panel is about: a range of time or the whole trace, all threads or one, all callbacks or one.
 
-import { rowsIn } from '../toolkit/index.js';
+import { eachCall, eachRun, ranIn } from '../toolkit/runs.js';
 import { showName } from '../toolkit/show.js';
 import { Durations } from '../toolkit/statistics.js';
 import { laneName } from './lanes.js';
@@ -59,44 +59,51 @@ export function lanesOf(state) {
 	return thread ? state.model.lanes.filter((lane) => `${lane.trace.number}.w${lane.worker.id}` === thread) : state.model.lanes;
 }
 
-/** Calls |each|(lane, row) of |range| on the chosen threads and of the chosen callback. */
-export function eachCall(state, range, each) {
+/** Calls |each|(call) for the calls of |range| on one lane in which the chosen callback ran, as eachCall() of the toolkit tells them. */
+export function eachCallOf(state, { trace, worker, shift }, range, each) {
+	const { callback } = state.panel, site = callback ? siteOf(trace, callback) : -1;
+	if (site === -2) return;
+	eachCall(trace, worker, range[0] - shift, range[1] - shift, (call) => {
+		if (site < 0 || ranIn(trace, worker, call.row, site)) each(call);
+	});
+}
+
+/** Calls |each|(lane, run) for the runs of callbacks in |range| on the chosen threads and of the chosen callback, as eachRun() of the toolkit tells them. */
+export function eachRunOf(state, range, each) {
 	const { callback } = state.panel;
 	for (const lane of lanesOf(state)) {
 		const site = callback ? siteOf(lane.trace, callback) : -1;
 		if (site === -2) continue;
-		const [first, last] = rowsIn(lane.polls, range[0] - lane.shift, range[1] - lane.shift);
-		for (let row = first; row < last; row++) if (site < 0 || lane.polls.site[row] === site) each(lane, row);
+		eachRun(lane.trace, lane.worker, range[0] - lane.shift, range[1] - lane.shift, (run) => {
+			if (site < 0 || run.site === site) each(lane, run);
+		});
 	}
 }
 
-/** What the calls of one row of the callbacks have in common: the callback, and the user's function that it was for. */
-export function rowKey(model, lane, row) {
-	const inner = model.innerFunction(lane, row);
-	return inner < 0 ? lane.polls.site[row] : `${lane.polls.site[row]}>${inner}`;
+/** What the runs of one row of the callbacks have in common: the callback, and the library's that called it. */
+export function rowKey({ site, caller }) {
+	return `${site}<${caller}`;
 }
 
 /**
  * Callbacks of |range|: [{name, source, site, location, trace, key, n, total, longest, lane, row, durations, lanes}]; total
- * is the time inside of the range, all else is of whole calls.
+ * is the time inside of the range, all else is of whole runs.  |n| counts one that had not ended, too; |row| is the poll of the longest, -1: none.
  */
 export function callbacksOf(state, range = rangeOf(state)) {
 	const tables = new Map();
-	eachCall(state, range, (lane, row) => {
-		const { polls, trace } = lane, key = rowKey(state.model, lane, row), from = range[0] - lane.shift, to = range[1] - lane.shift;
+	eachRunOf(state, range, (lane, run) => {
+		const { trace } = lane, key = rowKey(run);
 		let rows = tables.get(trace);
 		if (!rows) tables.set(trace, rows = new Map());
 		let sum = rows.get(key);
-		if (!sum) rows.set(key, sum = { key, trace, total: 0, longest: -1, lane, row, durations: new Durations(), lanes: new Set() });
-		const start = polls.start[row], dur = polls.dur[row];
-		sum.total += Math.min(start + dur, to) - Math.max(start, from);
-		sum.durations.add(dur);
+		if (!sum) rows.set(key, sum = { key, trace, place: run.site, caller: run.caller, n: 0, total: 0, longest: -1, lane, row: -1, durations: new Durations(), lanes: new Set() });
+		sum.n++;
 		sum.lanes.add(lane);
-		if (dur <= sum.longest) return;
-		sum.longest = dur;
-		sum.lane = lane;
-		sum.row = row;
+		if (Number.isNaN(run.ns)) return;
+		sum.total += run.part;
+		sum.durations.add(run.ns);
+		if (run.ns <= sum.longest) return;
+		Object.assign(sum, { longest: run.ns, lane, row: run.row });
 	});
-	return [...tables.values()].flatMap((rows) => [...rows.values()]).map((sum) => ({
-		...state.model.wayTo(sum.trace, sum.lane.polls.site[sum.row], state.model.innerFunction(sum.lane, sum.row)), ...sum, n: sum.durations.n }));
+	return [...tables.values()].flatMap((rows) => [...rows.values()]).map((sum) => ({ ...state.model.wayTo(sum.trace, sum.place, sum.caller), ...sum }));
 }

@@ -2,9 +2,9 @@
 // The five parts of time as a bar and in words: for callbacks and ranges.
 
 import { showShare } from '../toolkit/show.js';
-import { partsOfCall, partsOfRange } from '../toolkit/time.js';
+import { RunParts, partsOfRange } from '../toolkit/time.js';
 import { element } from './dom.js';
-import { eachCall, rowKey } from './scope.js';
+import { eachRunOf, rowKey } from './scope.js';
 
 const PARTS = { on_cpu: ['cpu', 'on the CPU'], ready: ['ready', 'ready, not running'], blocked: ['blocked', 'blocked in a call'], waiting: ['wait', 'idle, waiting'], unknown: ['unknown', 'unknown'] };
 const LEAST_SHARE = 0.001, CALLS_AT_ONCE = 512;
@@ -14,17 +14,20 @@ function addParts(sum, parts) {
 	return sum;
 }
 
-/** Parts of all calls of |range| by row of the table: fills |byCallback|, "process/key" -> parts, and yields now and then. */
+/** Parts of all runs of |range| by row of the table: fills |byCallback|, "process/key" -> parts, and yields now and then. */
 export function* partsByCallback(state, range, byCallback) {
-	const calls = [];
-	eachCall(state, range, (lane, row) => calls.push(lane, row));
-	for (let i = 0; i < calls.length; i += 2) {
-		const lane = calls[i], row = calls[i + 1], key = `${lane.trace.number}/${rowKey(state.model, lane, row)}`;
+	const runs = [];
+	eachRunOf(state, range, (lane, run) => {
+		if (!Number.isNaN(run.ns)) runs.push(lane, { ...run });
+	});
+	for (let i = 0; i < runs.length; i += 2) {
+		const lane = runs[i], run = runs[i + 1], key = `${lane.trace.number}/${rowKey(run)}`;
 		let sum = byCallback.get(key);
-		if (!sum) byCallback.set(key, sum = {});
-		addParts(sum, partsOfCall(lane.trace, lane.worker, row));
-		if (i % CALLS_AT_ONCE === 0) yield i / calls.length;
+		if (!sum) byCallback.set(key, sum = new RunParts(lane.trace));
+		sum.add(lane.worker, run);
+		if (i % CALLS_AT_ONCE === 0) yield i / runs.length;
 	}
+	for (const [key, sum] of byCallback) byCallback.set(key, sum.parts());
 }
 
 /** Parts of a range over the threads of |lanes|. */
