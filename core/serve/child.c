@@ -114,6 +114,7 @@ static void on_time_limit(evutil_socket_t fd, short what, void *context)
 
 static int spawn(struct d9__child *child, const char *const *argv)
 {
+	const struct d9__child_options *options = &child->options;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -129,6 +130,12 @@ static int spawn(struct d9__child *child, const char *const *argv)
 		posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 		posix_spawn_file_actions_adddup2(&files, child->out, 1);
 		err = posix_spawn_file_actions_adddup2(&files, child->err, 2);
+		/* To itself: then it stays open. */
+		for (size_t i = 0; i < options->n_fds && !err; i++)
+			err = posix_spawn_file_actions_adddup2(&files, options->fds[i],
+							       options->fds[i]);
+		if (!err && options->directory)
+			err = posix_spawn_file_actions_addchdir_np(&files, options->directory);
 		if (!err)
 			err = posix_spawn(&child->pid, "/proc/self/exe", &files, &attributes,
 					  (char *const *)argv, environ);

@@ -25,6 +25,10 @@ typedef void d9__child_done(void *context, struct d9__child_answer *answer);
 struct d9__child_options {
 	unsigned seconds; /* killed after these */
 	size_t bytes_max; /* that it may say; more counts as a failure */
+	/* Only while it is started: */
+	const char *directory; /* that it works in; NULL: ours */
+	const int *fds;	       /* that it gets under the same numbers */
+	size_t n_fds;
 };
 
 /*

@@ -10,8 +10,8 @@
 
 #define COMMANDS_MAX 64 /* waiting reports; a second request for the same one costs none */
 
-/* Ten million events take a few seconds. */
-static const struct d9__child_options limits = { .seconds = 600, .bytes_max = (size_t)512 << 20 };
+const struct d9__child_options d9__report_limits = { .seconds = 600,
+						     .bytes_max = (size_t)512 << 20 };
 
 struct waiter {
 	d9__child_done *done;
@@ -31,24 +31,7 @@ struct d9__report_job {
 	size_t len;
 };
 
-struct d9__report_job *d9__report_job_new(struct event_base *base)
-{
-	struct d9__report_job *job = calloc(1, sizeof(*job));
-
-	if (job)
-		job->base = base;
-	return job;
-}
-
-static void free_texts(char **texts)
-{
-	for (size_t i = 0; texts && texts[i]; i++)
-		free(texts[i]);
-	free(texts);
-}
-
-/* The command; NULL: out of memory. */
-static char **command_of(char *const *paths)
+char **d9__report_command(char *const *paths)
 {
 	static const char *const head[] = { "report", "--json", "--symbols", "--" };
 	size_t n_head = sizeof(head) / sizeof(head[0]), n = 0;
@@ -60,11 +43,27 @@ static char **command_of(char *const *paths)
 	for (size_t i = 0; argv && i < n_head + n; i++) {
 		argv[i] = strdup(i < n_head ? head[i] : paths[i - n_head]);
 		if (!argv[i]) {
-			free_texts(argv);
+			d9__report_command_free(argv);
 			return NULL;
 		}
 	}
 	return argv;
+}
+
+void d9__report_command_free(char **argv)
+{
+	for (size_t i = 0; argv && argv[i]; i++)
+		free(argv[i]);
+	free(argv);
+}
+
+struct d9__report_job *d9__report_job_new(struct event_base *base)
+{
+	struct d9__report_job *job = calloc(1, sizeof(*job));
+
+	if (job)
+		job->base = base;
+	return job;
 }
 
 /* Answer the requests that wait for |identity|. */
@@ -80,7 +79,7 @@ static void answer(struct d9__report_job *job, uint64_t identity, struct d9__chi
 		*at = waiter->next;
 		job->n_commands -= waiter->argv != NULL;
 		waiter->done(waiter->context, said);
-		free_texts(waiter->argv);
+		d9__report_command_free(waiter->argv);
 		free(waiter);
 	}
 }
@@ -90,8 +89,8 @@ static void on_done(void *context, struct d9__child_answer *said);
 static int start(struct d9__report_job *job, const struct waiter *waiter)
 {
 	job->running = waiter->identity;
-	return d9__child_start(job->base, (const char *const *)waiter->argv, &limits, on_done, job,
-			       &job->child);
+	return d9__child_start(job->base, (const char *const *)waiter->argv, &d9__report_limits,
+			       on_done, job, &job->child);
 }
 
 static void on_done(void *context, struct d9__child_answer *said)
@@ -123,7 +122,7 @@ static int command(struct d9__report_job *job, struct waiter *waiter, char *cons
 {
 	if (job->n_commands == COMMANDS_MAX)
 		return -EBUSY;
-	waiter->argv = command_of(paths);
+	waiter->argv = d9__report_command(paths);
 	if (!waiter->argv)
 		return -ENOMEM;
 	return job->child ? 0 : start(job, waiter);
@@ -145,7 +144,7 @@ int d9__report_job_ask(struct d9__report_job *job, char *const *paths, uint64_t 
 	*waiter = (struct waiter) { .done = done, .context = context, .identity = identity };
 	err = is_awaited(job, identity) ? 0 : command(job, waiter, paths);
 	if (err) {
-		free_texts(waiter->argv);
+		d9__report_command_free(waiter->argv);
 		free(waiter);
 		return err;
 	}

@@ -13,6 +13,14 @@
 struct event_base;
 struct d9__report_job;
 
+/* Of the process that makes a report: ten million events take a few seconds. */
+extern const struct d9__child_options d9__report_limits;
+
+/* Its command for |paths|, both NULL-terminated, in new memory; NULL: out of memory. */
+char **d9__report_command(char *const *paths);
+
+void d9__report_command_free(char **argv);
+
 /* On |base|, which stays the caller's.  NULL: out of memory. */
 struct d9__report_job *d9__report_job_new(struct event_base *base);
 

@@ -36,6 +36,7 @@
 #include "serve/local_source.h"
 #include "serve/reply.h"
 #include "serve/report_job.h"
+#include "serve/upload.h"
 #include "text/json.h"
 
 #define TOKEN_BYTES 16
@@ -60,6 +61,7 @@ struct d9__server {
 	struct d9__listing listing;
 	struct d9__archive *archive;
 	struct d9__report_job *report;
+	struct d9__upload *upload;
 	struct d9__guard *guard;
 	const char *address; /* that we listen on */
 	uint16_t port;
@@ -584,6 +586,24 @@ static bool is_foreign(struct evhttp_request *request)
 	return site && strcmp(site, "same-origin") && strcmp(site, "none");
 }
 
+static bool is_post(struct evhttp_request *request)
+{
+	return evhttp_request_get_command(request) == EVHTTP_REQ_POST;
+}
+
+/* True if a page of another site sends this, which every browser says; |request| is for our host.
+ */
+static bool is_sent_by_another(struct evhttp_request *request)
+{
+	struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
+	const char *origin = evhttp_find_header(headers, "Origin"),
+		   *host = evhttp_find_header(headers, "Host");
+	static const char scheme[] = "http://";
+
+	return is_post(request) && origin &&
+	       (strncmp(origin, scheme, strlen(scheme)) || strcmp(origin + strlen(scheme), host));
+}
+
 /*
  * True if a browser opens the page by navigation, as from the file of `--open`: the page that links
  * here cannot read it.
@@ -660,6 +680,13 @@ static void dispatch(struct d9__server *server, struct evhttp_request *request, 
 	const struct d9__asset *asset;
 
 	d9__guard_admit(server->guard, request);
+	if (is_post(request)) {
+		if (!strcmp(path, "api/report"))
+			d9__upload_take(server->upload, request, query);
+		else
+			d9__reply_text(request, HTTP_BADMETHOD, "nothing is sent here");
+		return;
+	}
 	if (!*path)
 		path = first_page(server, query);
 	else if (!strcmp(path, "map"))
@@ -695,7 +722,7 @@ static void on_request(struct evhttp_request *request, void *context)
 	if (!path)
 		d9__reply_text(request, 403,
 			       "open the URL that dial9 serve printed: it holds a token");
-	else if (is_foreign(request) && !is_visit(request, path))
+	else if ((is_foreign(request) && !is_visit(request, path)) || is_sent_by_another(request))
 		d9__reply_text(request, 403, "other sites may not read this");
 	else if ((asked = strchr(uri, '?')) && evhttp_parse_query_str(asked + 1, &query))
 		d9__reply_text(request, HTTP_BADREQUEST, "no query of ours");
@@ -779,7 +806,8 @@ static int start(struct d9__server *server, uint16_t port)
 	if (server->http && server->source.attach && server->source.attach(server->source.context, server->base))
 		return -ENOMEM;
 	server->report = server->http ? d9__report_job_new(server->base) : NULL;
-	server->archive = server->report ? d9__archive_new(server->base, &server->source) : NULL;
+	server->upload = server->report ? d9__upload_new(server->base) : NULL;
+	server->archive = server->upload ? d9__archive_new(server->base, &server->source) : NULL;
 	server->guard = server->archive ? d9__guard_new(server->base, server->http) : NULL;
 	if (!server->guard)
 		return -ENOMEM;
@@ -788,9 +816,10 @@ static int start(struct d9__server *server, uint16_t port)
 		if (!server->signals[i] || event_add(server->signals[i], NULL))
 			return -ENOMEM;
 	}
-	evhttp_set_allowed_methods(server->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+	evhttp_set_allowed_methods(server->http,
+				   EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
 	evhttp_set_max_headers_size(server->http, HEADERS_MAX);
-	evhttp_set_max_body_size(server->http, 0);
+	evhttp_set_max_body_size(server->http, D9__UPLOAD_PIECE);
 	evhttp_set_timeout(server->http, IDLE_S);
 	evhttp_set_gencb(server->http, on_request, server);
 	return listen_on(server, port);
@@ -845,6 +874,7 @@ void d9__server_free(struct d9__server *server)
 	if (server->source.end)
 		server->source.end(server->source.context);
 	d9__report_job_free(server->report);
+	d9__upload_free(server->upload);
 	d9__archive_free(server->archive);
 	for (size_t i = 0; i < sizeof(server->signals) / sizeof(server->signals[0]); i++)
 		if (server->signals[i])

@@ -6,6 +6,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import urllib.parse
 
 url = urllib.parse.urlsplit(sys.argv[1])
@@ -46,6 +47,26 @@ def said(text):
         return status(read_all(connection))
 
 
+def sent(query, body, headers='', path='api/report', length=None, own=host, token=url.path):
+    """What is answered to a piece of a file; 'left': nothing, or what went wrong."""
+    size = f'Content-Length: {len(body) if length is None else length}\r\n'
+    with connect() as connection:
+        try:
+            connection.sendall(f'POST {token}{path}?{query} HTTP/1.1\r\n{own}{headers}{size}Connection: close\r\n\r\n'.encode() + body)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        answer = read_all(connection)
+        code, text = status(answer), answer.partition(b'\r\n\r\n')[2].decode(errors='replace')
+        return code if code in ('200', '204') or text.startswith('<') or '\n' in text.strip() else f'{code} {text.strip()}'
+
+
+def begun(name, length=1000, send=b'TRC'):
+    """A connection that is in the middle of a piece."""
+    connection = connect()
+    connection.sendall(f'POST {url.path}api/report?upload={name}&name=x.bin HTTP/1.1\r\n{host}Content-Length: {length}\r\n\r\n'.encode() + send)
+    return connection
+
+
 def crowd(beginning, size=700):
     clients = []
     for _ in range(size):
@@ -73,7 +94,7 @@ elif way == 'pipelined':
 elif way == 'long-body':
     print(said(f'GET {url.path} HTTP/1.1\r\n{host}Content-Length: 1000000000\r\n\r\n'.encode() + b'x' * 100000))
 elif way == 'endless-body':
-    print(said(f'GET {url.path} HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n'.encode() + b'1000\r\n' + b'x' * 4096 + b'\r\n'))
+    print(said(f'GET {url.path} HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n'.encode() + (b'10000\r\n' + b'x' * 65536 + b'\r\n') * 6))
 elif way == 'long-head':
     print(said(f'GET {url.path} HTTP/1.1\r\n{host}'.encode() + b'X: y\r\n' * 30000 + b'\r\n'))
 elif way == 'long-line':
@@ -112,6 +133,79 @@ elif way == 'no-targets':
     for headers in (f'{host}Host: evil.example\r\n', f'Host: evil.example\r\n{host}', 'Host:\r\n', '', f'Host: {url.netloc}.\r\n',
                     f'Host: user@{url.netloc}\r\n', f'{host}Content-Length: -1\r\n', f'{host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n'):
         print(repr(headers.replace(url.netloc, 'HOST')), said(f'GET {url.path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n'.encode()))
+elif way == 'posts':
+    foreign, garbage = 'Origin: http://evil.example\r\n', b'this is no trace'
+    for what, answer in (
+            ('another token', sent('name=x', garbage, token='/' + '0' * 32 + '/')),
+            ('another host', sent('name=x', garbage, own='Host: evil.example\r\n')),
+            ('another origin', sent('name=x', garbage, foreign)),
+            ('no origin that a browser would name', sent('name=x', garbage, 'Origin: null\r\n')),
+            ('another scheme', sent('name=x', garbage, f'Origin: https://{url.netloc}\r\n')),
+            ('another site', sent('name=x', garbage, 'Sec-Fetch-Site: cross-site\r\n')),
+            ('a form of another site', sent('', garbage, foreign + 'Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n', path='')),
+            ('the page', sent('', garbage, path='')),
+            ('the listing', sent('', garbage, path='api/segments')),
+            ('own origin', sent('name=x', garbage, f'Origin: http://{url.netloc}\r\n')),
+            ('no name', sent('', garbage)),
+            *((f'named {name}', sent(f'name={name}', garbage)) for name in ('', '.', '..', '-', 'a%2Fb', '%00x', 'x' * 300)),
+            *((f'{numbers}', sent(f'name=x&{numbers}', garbage)) for numbers in
+              ('bytes=-1', 'bytes=1e3', 'bytes=', 'bytes=99999999999999999999', 'at=%201', 'file=x', 'upload=' + 'y' * 65)),
+            ('nothing', sent('name=x', b'')),
+            ('no length', sent('name=x', b'', length='0\r\nX: y')),
+            ('a length below 0', sent('name=x', b'', length=-1)),
+            ('a length that is none', sent('name=x', b'', length='many')),
+            ('more than a piece', sent('name=x', b'x' * (257 << 10))),
+            ('a claim of more', sent('name=x', b'', length=1 << 40)),
+            ('more than 1 GiB', sent(f'name=x&bytes={(1 << 30) + 1}', garbage)),
+            ('more than was said', sent('name=x&bytes=3', garbage)),
+            ('not the first piece', sent('name=x&bytes=100&at=16', garbage)),
+            ('not the first file', sent('name=x&bytes=100&file=1', garbage)),
+            ('in chunks', said(f'POST {url.path}api/report?name=x HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n'.encode()
+                               + b'3\r\nTRC\r\n0\r\n\r\n')),
+            ('endless chunks', said(f'POST {url.path}api/report?name=x HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n'.encode()
+                                    + (b'10000\r\n' + b'x' * 65536 + b'\r\n') * 6)),
+            ('a first piece', sent('name=x&bytes=40', garbage)),
+            ('the same again', sent('name=x&bytes=40', garbage)),
+            ('the last piece, of another file', sent('name=y&bytes=40&at=16&file=1', garbage[:8] + garbage)),
+            ('a first piece', sent('name=x&bytes=40', garbage)),
+            ('another file of that name', sent('name=x&bytes=40&at=16&file=1', garbage)),
+            ('the piece behind one that was refused', sent('name=y&bytes=40&at=16&file=1', garbage)),
+            ('a first piece', sent('name=x&bytes=40', garbage)),
+            ('a file that leaves one out', sent('name=y&bytes=40&at=16&file=2', garbage)),
+            ('garbage', sent('name=trace.0.bin', garbage)),
+            ('a terminal\'s orders', sent('name=%1b%5B2J.bin', garbage)),
+    ):
+        print(f'{what[:40]}: {answer.encode("unicode_escape").decode()}')
+elif way == 'post-many-files':
+    print(*sorted({sent(f'name=f{i}&bytes=300&at={i}&file={i}', b'x') for i in range(256)}))
+    print(sent('name=f256&bytes=300&at=256&file=256', b'x'))
+elif way == 'post-cut':
+    for _ in range(300):
+        begun('cut').close()
+    print(sent('upload=next&name=x.bin', b'TRC'))
+elif way == 'two-posts':
+    print(sent('upload=a&name=x.bin&bytes=6', b'TRC'))
+    print(sent('upload=b&name=x.bin', b'TRC'))
+    print(sent('upload=b&name=x.bin&bytes=6&at=3', b'TRC'))
+    print(sent('upload=a&name=x.bin&bytes=6&at=3', b'TRC'))
+    print(sent('upload=b&name=x.bin', b'TRC'))
+elif way == 'post-leaves':
+    # The report of a client that does not wait for it keeps nobody out.
+    with open(sys.argv[3], 'rb') as trace:
+        data = trace.read()
+    leaver = begun('a', len(data), data)
+    time.sleep(0.05)
+    leaver.close()
+    print(sent('upload=b&name=x.bin', b'TRC'))
+elif way == 'post-silent':
+    # Neither who sends a byte now and then nor who is silent keeps others out for ever.
+    held = [begun('c') for _ in range(300)]
+    print(sent('upload=a&name=x.bin&bytes=100', b'TRC'))
+    first, answer = sent('upload=b&name=x.bin', b'TRC'), ''
+    while not answer.startswith('422'):
+        answer = sent('upload=b&name=x.bin', b'TRC')
+    print(first, answer, sep='\n')
+    print(sent('upload=a&name=x.bin&bytes=100&at=3', b'TRC'))
 elif way == 'busy':
     # While the server is at something else, as many wait for it as the kernel lets wait.
     server, held = int(sys.argv[3]), []

@@ -103,6 +103,17 @@ import json
 report = json.load(open("report.json"))
 print(report["findings"][0]["check"], [f["path"].split("/")[-1] for f in report["trace"]["files"]])'
 
+say "the report on a file of the reader's own: what dial9 report says of it, by its name"
+"$make_trace" many plain trace.4.bin 60000
+python3 "$top_srcdir/tests/cli/send_http.py" "$url" sent.json trace.4.bin
+"$dial9" report --json --symbols -- trace.4.bin >told.json
+cmp sent.json told.json
+wc -c <trace.4.bin | awk '{ print ($1 > 300000) ? "in pieces" : "at once" }'
+cp traces/web-1/trace.0.bin second.bin
+python3 "$top_srcdir/tests/cli/send_http.py" "$url" sent.json trace.4.bin second.bin
+"$dial9" report --json --symbols -- trace.4.bin second.bin >told.json
+cmp sent.json told.json
+
 say "who may not"
 ask --path /
 ask --path /00000000000000000000000000000000/
@@ -115,6 +126,7 @@ ask --header "Sec-Fetch-Site: cross-site"
 ask --header "Sec-Fetch-Site: same-site" --path /TOKEN/api/segments
 ask --path http://evil.example/TOKEN/
 ask --method POST
+ask --method PUT
 ask --method DELETE --path /TOKEN/segment/web-1%2Ftrace.0.bin
 ask --header "X: $(head -c 100000 /dev/zero | tr '\0' x)"
 end_server INT

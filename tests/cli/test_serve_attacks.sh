@@ -53,6 +53,14 @@ for way in silent slow-writers slow-readers pipelined long-body endless-body lon
 done
 attack known-reads "$(wc -c <traces/web-1/trace.0.bin)"
 attack busy $server
+"$make_trace" many zstd many.bin.zst 2000000
+for way in posts post-many-files post-cut two-posts post-silent; do
+	attack "$way"
+done
+attack post-leaves many.bin.zst
+say "nothing of what was sent stays behind"
+until [ -z "$(find /tmp -maxdepth 1 -name "dial9-serve.$server.*")" ]; do kill -0 $server || exit 1; done
+find /proc/$server/fd -lname '*dial9-upload*' | wc -l
 
 say "segments that expand, cheat and lie are told"
 python3 - "$url" <<'EOF'
