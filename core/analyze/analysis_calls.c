@@ -82,14 +82,19 @@ void d9__analysis_tell_unended(const struct d9__analysis *a)
 int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *task)
 {
 	struct d9__call *call = &task->call;
+	uint64_t own_ns = call->total_ns;
 	int err;
 
 	if (call->pieces == 0)
 		return 0;
+	if (call->stall)
+		own_ns = d9__stall_left_ns(call->stall, own_ns);
+	if (call->total_ns > call->worker->longest_call_ns)
+		call->worker->longest_call_ns = call->total_ns;
 	/* The library's callback keeps its own part: the program's functions inside it are counted under their own names. */
 	err = d9__callback_end(task->callback, call->total_ns - call->users_ns);
 	if (!err)
-		err = d9__histogram_add(&call->worker->calls, call->total_ns);
+		err = d9__histogram_add(&call->worker->calls, own_ns);
 	if (!err)
 		err = d9__shape_add(task->callback, call->number,
 				    call->stall ? d9__stall_own_ns(call->stall) : call->total_ns);
@@ -117,6 +122,7 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *tas
 			err = d9__pauses_add(&a->pauses, call->stall, call->number);
 		d9__analysis_inside(call, culprit);
 		d9__callback_keep_stall(culprit, call->stall);
+		culprit->behind_ns += call->stall->behind_ns;
 		if (call->total_ns >= D9__STALL_NS)
 			d9__stalls_keep(&a->stalls, call->stall);
 		d9__stall_unref(call->stall);

@@ -158,6 +158,7 @@ struct d9__callback {
 	struct d9__shape *shape;
 
 	uint64_t taken_ns; /* of its calls, ready without a CPU */
+	uint64_t behind_ns; /* that callbacks waited behind its long calls: behind_ns of all */
 	struct d9__histogram own; /* what calls of D9__STALL_NS and more took without that */
 
 	/* Of its calls over 1 ms, what their thread's own figures say. */

@@ -150,8 +150,12 @@ static uint64_t blame(struct d9__worker *worker, const struct d9__delay *delay)
 		if (start >= end || end - start < VICTIM_NS)
 			continue;
 		/* A call that made up less of the wait is not its cause. */
-		if (VICTIM_PART * (end - start) >= delay->ns)
+		if (VICTIM_PART * (end - start) >= delay->ns) {
+			uint64_t own_ns = d9__stall_left_ns(stall, end - start);
+
 			d9__stall_add_victim(stall, &victim);
+			stall->behind_ns += own_ns >= D9__WAIT_EXPLAIN_NS ? own_ns : 0;
+		}
 		taken_ns += end - start;
 	}
 	return taken_ns;

@@ -196,6 +196,18 @@ void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t
 	end_long(time, from_ns, to_ns, 0, true);
 }
 
+/* Of all the times between rounds of an awake time |at_work_ns| were spent at work: the longest has
+ * its part. */
+static void note_longest(struct d9__loop_time *time, uint64_t at_work_ns)
+{
+	uint64_t ns = part_of(at_work_ns, time->outside_longest_ns, time->outside_told_ns);
+
+	if (ns <= time->outside_max_ns)
+		return;
+	time->outside_max_ns = ns;
+	time->outside_max_at_ns = time->outside_longest_at_ns;
+}
+
 /*
  * Divide the time between rounds in |*left_ns|, what an awake time leaves besides callbacks.  On
  * the CPU were |cpu_ns| of that, of which a round needs all that it lasts.  Returns how long it
@@ -211,7 +223,8 @@ static uint64_t slept_outside(struct d9__loop_time *time, uint64_t *left_ns, uin
 		return guessed_ns;
 	}
 	at_work_ns = least(outside_ns, cpu_ns > *left_ns ? cpu_ns - *left_ns : 0);
-	time->outside_told_ns = 0;
+	note_longest(time, at_work_ns);
+	time->outside_told_ns = time->outside_longest_ns = 0;
 	time->outside_ns += at_work_ns;
 	time->outside_asleep_ns += outside_ns - at_work_ns;
 	return outside_ns - at_work_ns;
@@ -240,11 +253,13 @@ void d9__loop_time_outside(struct d9__loop_time *time, uint64_t from_ns, uint64_
 	uint64_t ns = to_ns > from_ns ? to_ns - from_ns : 0;
 
 	time->outside_told_ns += ns;
-	time->outside_n++;
-	if (ns <= time->outside_max_ns)
+	if (time->outside_n++ == 0)
+		time->outside_first_ns = from_ns;
+	time->outside_last_ns = to_ns;
+	if (ns <= time->outside_longest_ns)
 		return;
-	time->outside_max_ns = ns;
-	time->outside_max_at_ns = from_ns;
+	time->outside_longest_ns = ns;
+	time->outside_longest_at_ns = from_ns;
 }
 
 void d9__loop_time_between(struct d9__loop_time *time, uint64_t ns)

@@ -28,8 +28,11 @@ struct d9__loop_time {
 
 	/* From leaving the loop to entering it again: at work, and asleep. */
 	uint64_t outside_ns, outside_asleep_ns;
-	uint64_t outside_max_ns, outside_max_at_ns; /* the longest such time */
-	uint64_t outside_n;			    /* of a millisecond and more */
+	uint64_t outside_max_ns,
+		outside_max_at_ns; /* the longest such time, by what it was at work */
+	uint64_t outside_n;	   /* of a millisecond and more */
+	uint64_t outside_first_ns,
+		outside_last_ns; /* when the first of these began, the last ended */
 
 	uint64_t stopped_ns; /* the whole process stood still */
 	uint64_t lost_ns;    /* not recorded */
@@ -54,6 +57,7 @@ struct d9__loop_time {
 		uint64_t run_ns, run_from_ns;	     /* busy without a break up to it */
 	} window;
 	uint64_t outside_told_ns; /* of the awake time that is open, between rounds */
+	uint64_t outside_longest_ns, outside_longest_at_ns; /* of these the longest */
 	uint64_t between_ns;	  /* between rounds, at times that are not known */
 };
 

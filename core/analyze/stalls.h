@@ -52,6 +52,8 @@ struct d9__stall {
 
 	/* The callbacks that waited; worst first. */
 	uint64_t waited, waited_max_ns;
+	uint64_t behind_ns; /* of waits in which it held the loop for D9__WAIT_EXPLAIN_NS and more,
+			       itself */
 	struct d9__victim victims[D9__STALL_VICTIMS];
 	size_t n_victims;
 };

@@ -7,13 +7,16 @@
 
 #include "analyze/hot.h"
 #include "findings/check_parts.h"
+#include "findings/hold.h"
 #include "findings/owners.h"
 #include "text/units.h"
 
-/* Told if one such time is so long, or all of them are so large a part of the loop's. */
-#define LONG_NS	   (100 * D9__MS_NS)
+/* Told if one such time holds the loop for long, or all of them are so large a part of its time. */
 #define SHARE	   0.1
 #define MOST_SHARE 0.5
+
+/* A program that starts may look into its loop now and then for so long. */
+#define START_NS (500 * D9__MS_NS)
 
 /* Functions that are told apart. */
 #define FUNCTIONS_MAX 16
@@ -120,6 +123,35 @@ static const struct d9__frame_name *find_function(const struct d9__analysis *a,
 
 /* ---- the check ---- */
 
+static struct d9__hold hold_of(const struct d9__worker *worker)
+{
+	return (struct d9__hold) { .worker = worker,
+				   .ns = worker->loop_time.outside_max_ns,
+				   .n = worker->loop_time.outside_n };
+}
+
+/* Whether it did so only while it started. */
+static bool is_start(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	const struct d9__loop_time *time = &worker->loop_time;
+
+	return time->outside_ns <= START_NS &&
+	       d9__analysis_is_start(a, time->outside_first_ns, time->outside_last_ns, false);
+}
+
+static enum d9__severity severity_of(const struct d9__findings *findings,
+				     const struct d9__worker *worker, double share)
+{
+	struct d9__hold hold = hold_of(worker);
+
+	if (share >= MOST_SHARE)
+		return D9__CRITICAL;
+	if (is_start(findings->analysis, worker))
+		return D9__INFO;
+	return share >= SHARE && hold.ns < D9__HOLD_ALWAYS_NS ? D9__WARNING
+							      : d9__hold_severity(findings, &hold);
+}
+
 static void between_rounds(struct d9__findings *findings, const struct d9__worker *worker,
 			   const struct d9__owners *owners)
 {
@@ -130,9 +162,7 @@ static void between_rounds(struct d9__findings *findings, const struct d9__worke
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(
-		findings,
-		time->outside_max_ns >= LONG_NS || share >= MOST_SHARE ? D9__CRITICAL : D9__WARNING,
-		time->outside_ns,
+		findings, severity_of(findings, worker, share), time->outside_ns,
 		"Do it in a callback in small pieces, or in a thread: between two rounds of the "
 		"loop nothing is "
 		"served. A round ends where event_base_loop(), ev_run() or "
@@ -157,6 +187,12 @@ static void between_rounds(struct d9__findings *findings, const struct d9__worke
 				 d9__units_count(time->outside_n).text);
 }
 
+/* How long the thread slept there, without what the machine took of that. */
+static uint64_t asleep_outside_ns(const struct d9__loop_time *time, const struct d9__owners *owners)
+{
+	return (uint64_t)((1 - owners->machine_part) * (double)time->outside_asleep_ns);
+}
+
 void d9__check_between_rounds(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
@@ -165,11 +201,12 @@ void d9__check_between_rounds(struct d9__findings *findings)
 		const struct d9__worker *worker = a->timeline.items[i];
 		const struct d9__loop_time *time = &worker->loop_time;
 		const struct d9__owners *owners = &findings->owners[i];
+		struct d9__hold hold = hold_of(worker);
 
 		/* One that sleeps there waits by itself, around its loop. */
-		if (!time->outside_ns || time->outside_ns < time->outside_asleep_ns)
+		if (!time->outside_ns || time->outside_ns < asleep_outside_ns(time, owners))
 			continue;
-		if (time->outside_max_ns >= LONG_NS ||
+		if (d9__hold_is_long(findings, &hold) ||
 		    (owners->left_ns >= D9__SECOND_NS &&
 		     d9__owners_share(owners, time->outside_ns) >= SHARE))
 			between_rounds(findings, worker, owners);

@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "findings/check_parts.h"
+#include "findings/hold.h"
 #include "findings/owners.h"
 #include "text/units.h"
 
@@ -53,9 +54,11 @@ static const struct d9__worker *worker_of(const struct d9__findings *findings, u
 	return d9__table_find(&findings->analysis->timeline.by_id, id);
 }
 
-static uint64_t limit_of(const struct d9__findings *findings, const struct d9__stall *stall)
+/* From here on a call is long, as |stall| is, a call of |callback| or one that it lies in. */
+static uint64_t limit_of(const struct d9__findings *findings, const struct d9__callback *callback,
+			 const struct d9__stall *stall)
 {
-	return d9__long_call_ns(worker_of(findings, stall->worker));
+	return d9__hold_limit_ns(findings, worker_of(findings, stall->worker), callback);
 }
 
 static const char *verdict_text(enum d9__stall_verdict verdict)
@@ -217,13 +220,18 @@ static void add_switches(struct d9__findings *findings, struct d9__finding *find
 				 d9__units_count(usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
 }
 
-static enum d9__severity long_severity(uint64_t ns, uint64_t calls, bool waited)
+/* |calls| of |callback| are as long as |stall|, which held its loop for |ns|. */
+static enum d9__severity long_severity(const struct d9__findings *findings,
+				       const struct d9__callback *callback,
+				       const struct d9__stall *stall, uint64_t ns, uint64_t calls,
+				       bool waited)
 {
-	if (ns > 50 * D9__MS_NS)
-		return D9__CRITICAL;
-	if (ns > 10 * D9__MS_NS)
-		return D9__WARNING;
-	return calls >= 3 && waited ? D9__WARNING : D9__INFO;
+	return d9__hold_severity(findings,
+				 &(struct d9__hold) { .worker = worker_of(findings, stall->worker),
+						      .ns = ns,
+						      .n = calls,
+						      .behind_ns = callback->behind_ns,
+						      .waited = waited });
 }
 
 /*
@@ -305,7 +313,8 @@ static const struct d9__stall *most_blocked(const struct d9__findings *findings,
 	for (size_t i = 0; i < callback->n_stalls; i++) {
 		const struct d9__stall *stall = callback->stalls[i].stall;
 
-		if (d9__stall_is_blocked(stall) && stall->blocked_ns > limit_of(findings, stall) &&
+		if (d9__stall_is_blocked(stall) &&
+		    stall->blocked_ns > limit_of(findings, callback, stall) &&
 		    (!most || stall->blocked_ns > most->blocked_ns))
 			most = stall;
 	}
@@ -495,7 +504,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		sleeping_callback(findings, callback, &sleeping);
 	if (!most)
 		return;
-	limit = limit_of(findings, most);
+	limit = limit_of(findings, callback, most);
 	if (computes_more(callback, limit))
 		return;
 	calls = d9__histogram_above(&callback->blocked, limit);
@@ -520,9 +529,11 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	finding = d9__finding_add(
 		findings,
-		starts || starved ? D9__INFO
-				  : sleeping_severity(&sleeping, long_severity(most->blocked_ns,
-									       calls, waited)),
+		starts || starved
+			? D9__INFO
+			: sleeping_severity(&sleeping,
+					    long_severity(findings, callback, most,
+							  most->blocked_ns, calls, waited)),
 		most->blocked_ns, remedy ? remedy : sleep_advice(pages),
 		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
 		"calls did for over %s; %s in all)%s.",
@@ -644,7 +655,7 @@ static void describe_taken(const struct d9__stall *stall, uint64_t told_ns, char
 static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *worst = callback->stalls[0].stall;
-	uint64_t limit = limit_of(findings, worst), calls, told_ns;
+	uint64_t limit = limit_of(findings, callback, worst), calls, told_ns;
 	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char behind[160], taken[160], rhythm[128], caller[160];
@@ -664,11 +675,14 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 	describe_taken(worst, told_ns, taken, sizeof(taken));
 	finding = d9__finding_add(
 		findings,
-		preempted || starts ? D9__INFO : long_severity(d9__stall_own_ns(worst), calls, waited),
+		preempted || starts ? D9__INFO
+				    : long_severity(findings, callback, worst,
+						    d9__stall_own_ns(worst), calls, waited),
 		d9__stall_own_ns(worst), long_advice(callback, d9__stall_verdict(worst), preempted),
 		"%.*s%s blocked worker %llu for %s%s%s (%s of %s calls took over %s)%s.", name.len,
 		name.text, describe_caller(callback, caller, sizeof(caller)),
-		(unsigned long long)worst->worker, d9__units_ns(told_ns).text, taken, rhythm, d9__units_count(calls).text, d9__units_count(callback->calls).text,
+		(unsigned long long)worst->worker, d9__units_ns(told_ns).text, taken, rhythm,
+		d9__units_count(calls).text, d9__units_count(callback->calls).text,
 		d9__units_ns(limit).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding,

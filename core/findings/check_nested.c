@@ -8,10 +8,14 @@
 #include "analyze/hot.h"
 #include "analyze/stalls.h"
 #include "findings/check_parts.h"
+#include "findings/hold.h"
 #include "text/units.h"
 
 /* Shorter ones are not worth telling. */
-#define NESTED_NS (10 * D9__MS_NS)
+#define NESTED_NS (5 * D9__MS_NS)
+
+/* Without others that wait behind it, and that wait so long, no such call is critical. */
+#define WAITED_NS (50 * D9__MS_NS)
 
 /* A call that is open for longer counts whenever it comes. */
 #define START_NS (500 * D9__MS_NS)
@@ -31,6 +35,12 @@ static const struct d9__stall *longest_nested(const struct d9__callback *callbac
 			found = stall;
 	}
 	return found;
+}
+
+static const struct d9__worker *worker_of(const struct d9__analysis *a,
+					  const struct d9__stall *stall)
+{
+	return stall ? d9__table_find(&a->timeline.by_id, stall->worker) : NULL;
 }
 
 /* Whether the only such call came while the program started, and was no pause that a client notices then. */
@@ -55,19 +65,24 @@ static uint64_t held_up_ns(const struct d9__analysis *a, const struct d9__callba
 }
 
 /* Where others waited longer than the callback was open, the machine made them wait for the rest. */
-static enum d9__severity nested_severity(const struct d9__analysis *a, const struct d9__callback *callback,
+static enum d9__severity nested_severity(const struct d9__findings *findings,
+					 const struct d9__callback *callback,
 					 const struct d9__stall *stall)
 {
+	const struct d9__analysis *a = findings->analysis;
 	uint64_t held_ns = held_up_ns(a, callback), open_ns = callback->nested.longest_ns - held_ns;
-	uint64_t waited_ns = stall && stall->waited_max_ns > held_ns ? stall->waited_max_ns - held_ns : 0;
+	uint64_t waited_ns =
+		stall && stall->waited_max_ns > held_ns ? stall->waited_max_ns - held_ns : 0;
+	struct d9__hold hold = { .worker = worker_of(a, stall),
+				 .ns = open_ns,
+				 .n = callback->nested.calls,
+				 .behind_ns = callback->behind_ns,
+				 .waited = waited_ns > D9__WAIT_EXPLAIN_NS };
+	enum d9__severity severity = d9__hold_severity(findings, &hold);
 
-	if (open_ns < NESTED_NS || is_start(a, callback, stall))
+	if (!d9__hold_is_long(findings, &hold) || is_start(a, callback, stall))
 		return D9__INFO;
-	if (waited_ns > 50 * D9__MS_NS && open_ns > 50 * D9__MS_NS)
-		return D9__CRITICAL;
-	if (open_ns > 50 * D9__MS_NS || waited_ns > 5 * D9__MS_NS)
-		return D9__WARNING;
-	return D9__INFO;
+	return severity == D9__CRITICAL && waited_ns <= WAITED_NS ? D9__WARNING : severity;
 }
 
 static void add_longest(struct d9__findings *findings, struct d9__finding *finding,
@@ -138,19 +153,25 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 	else
 		snprintf(what, sizeof(what), "runs a loop inside: open for %s, %s its own", d9__units_ns(open_ns).text,
 			 d9__units_ns(own_ns).text);
-	finding = d9__finding_add(
-		findings, nested_severity(findings->analysis, callback, stall), open_ns,
-		polled ? "Return, and go on in the callback of what it looks for; if it computes meanwhile, do that in "
-			 "pieces, from an idle callback or a timer of 0. It looks at a loop again and again without letting "
-			 "it wait (EVLOOP_NONBLOCK, EVRUN_NOWAIT, g_main_context_iteration(FALSE)), and keeps a CPU busy "
-			 "with that."
-		       : "Return, and go on in the callback of what it waits for: a handler of the answer, of the "
-			 "dialog (\"response\"), of the asynchronous call. All that the outer loop has, and all "
-			 "callbacks that are open around it, stand still until then, and each such call inside it "
-			 "adds to the stack.",
-		"%.*s %s (%s of %s calls, %s in inner loops%s).", name.len, name.text, what,
-		d9__units_count(callback->nested.calls).text, d9__units_count(callback->calls).text,
-		d9__units_ns(callback->nested.ns).text, deep);
+	finding = d9__finding_add(findings, nested_severity(findings, callback, stall), open_ns,
+				  polled ? "Return, and go on in the callback of what it looks "
+					   "for; if it computes meanwhile, do that in "
+					   "pieces, from an idle callback or a timer of 0. It "
+					   "looks at a loop again and again without letting "
+					   "it wait (EVLOOP_NONBLOCK, EVRUN_NOWAIT, "
+					   "g_main_context_iteration(FALSE)), and keeps a CPU busy "
+					   "with that."
+					 : "Return, and go on in the callback of what it waits "
+					   "for: a handler of the answer, of the "
+					   "dialog (\"response\"), of the asynchronous call. All "
+					   "that the outer loop has, and all "
+					   "callbacks that are open around it, stand still until "
+					   "then, and each such call inside it "
+					   "adds to the stack.",
+				  "%.*s %s (%s of %s calls, %s in inner loops%s).", name.len,
+				  name.text, what, d9__units_count(callback->nested.calls).text,
+				  d9__units_count(callback->calls).text,
+				  d9__units_ns(callback->nested.ns).text, deep);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "%s", what);
 	if (stall)

@@ -120,8 +120,27 @@ static void test_longest_time_between_rounds_is_kept_with_its_begin(void)
 	d9__loop_time_outside(&time, START + MS(30), START + MS(34));
 	d9__loop_time_outside(&time, START + MS(50), START + MS(40));
 	CU_ASSERT_EQUAL(time.outside_n, 4);
+	CU_ASSERT_EQUAL(time.outside_first_ns, START);
+	d9__loop_time_awake(&time, &(struct d9__loop_awake) { .from_ns = START,
+							      .to_ns = START + MS(60),
+							      .own_ns = MS(60) });
 	CU_ASSERT_EQUAL(time.outside_max_ns, MS(9));
 	CU_ASSERT_EQUAL(time.outside_max_at_ns, START + MS(10));
+}
+
+/* 30 ms between rounds, of which the thread had the CPU for 10: the kernel ran something else. */
+static void test_longest_time_between_rounds_is_told_without_what_the_machine_took(void)
+{
+	struct d9__loop_time time = { 0 };
+
+	d9__loop_time_outside(&time, START, START + MS(24));
+	d9__loop_time_outside(&time, START + MS(30), START + MS(36));
+	d9__loop_time_awake(&time, &(struct d9__loop_awake) { .from_ns = START,
+							      .to_ns = START + MS(40),
+							      .own_ns = MS(20) });
+	CU_ASSERT_EQUAL(time.outside_ns, MS(10));
+	CU_ASSERT_EQUAL(time.outside_max_ns, MS(8));
+	CU_ASSERT_EQUAL(time.outside_max_at_ns, START);
 }
 
 static void test_short_times_between_rounds_are_taken_from_rounds_at_the_end(void)
@@ -486,6 +505,8 @@ static CU_TestInfo tests[] = {
 	  test_time_between_rounds_is_work_as_far_as_the_cpu_tells_and_sleep_else },
 	{ "sleep between rounds is guessed only where none was told",
 	  test_sleep_between_rounds_is_guessed_only_where_none_was_told },
+	{ "longest time between rounds is told without what the machine took",
+	  test_longest_time_between_rounds_is_told_without_what_the_machine_took },
 	{ "the longest time between rounds is kept with its begin",
 	  test_longest_time_between_rounds_is_kept_with_its_begin },
 	{ "short times between rounds are taken from rounds at the end",

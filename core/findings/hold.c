@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "findings/hold.h"
+
+/* A stretch of this length is long if it takes so many times as long as 99 of 100 of its loop. */
+#define LONG_NS	   (5 * D9__MS_NS)
+#define LONG_TIMES 3
+
+/* Waits behind it of so long in a minute, or in a shorter trace, are too much. */
+#define BEHIND_NS (50 * D9__MS_NS)
+#define MINUTE_NS (60 * D9__SECOND_NS)
+
+/* So many long ones are no accident. */
+#define OFTEN 3
+
+/* It is a warning, and critical, from here on. */
+#define WARNING_NS  (10 * D9__MS_NS)
+#define CRITICAL_NS (50 * D9__MS_NS)
+
+static bool is_unusual(const struct d9__hold *hold)
+{
+	return hold->worker && hold->ns >= LONG_NS &&
+	       hold->ns > LONG_TIMES * d9__histogram_quantile(&hold->worker->calls, 0.99);
+}
+
+/* Whether callbacks waited behind it for too long in all. */
+static bool is_waited_for(const struct d9__findings *findings, uint64_t behind_ns)
+{
+	const struct d9__analysis *a = findings->analysis;
+	uint64_t ns = a->loop_last_ns - a->loop_first_ns;
+
+	if (ns < MINUTE_NS)
+		ns = MINUTE_NS;
+	return (double)behind_ns * MINUTE_NS >= (double)BEHIND_NS * (double)ns;
+}
+
+uint64_t d9__hold_limit_ns(const struct d9__findings *findings, const struct d9__worker *worker,
+			   const struct d9__callback *callback)
+{
+	uint64_t ns = d9__long_call_ns(worker);
+
+	return ns > LONG_NS && is_waited_for(findings, callback->behind_ns) ? LONG_NS : ns;
+}
+
+bool d9__hold_is_long(const struct d9__findings *findings, const struct d9__hold *hold)
+{
+	return is_unusual(hold) || hold->ns >= D9__HOLD_ALWAYS_NS ||
+	       is_waited_for(findings, hold->behind_ns);
+}
+
+enum d9__severity d9__hold_severity(const struct d9__findings *findings,
+				    const struct d9__hold *hold)
+{
+	if (hold->ns > CRITICAL_NS)
+		return D9__CRITICAL;
+	if (hold->ns > WARNING_NS || is_waited_for(findings, hold->behind_ns))
+		return D9__WARNING;
+	return hold->n >= OFTEN && hold->waited ? D9__WARNING : D9__INFO;
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Programs with one problem each, on each loop library where it differs: the report's first finding names
+# the check and the owner.  The innocent twin of each does the same without the problem: no warning.
+#	test_judged.sh [LIBRARY:NAME...]
+set -eu
+# shellcheck source=tests/real/common.sh
+. "$top_srcdir/tests/real/common.sh"
+
+need_node
+wanted=" $* "
+
+# record TRACE LIBRARY NAME [innocent]
+record() {
+	rm -rf "${dir:?}/$1"
+	"$dial9" record -o "$dir/$1" -- "$helpers/judged/judged_$2" "$3" 4 ${4:-} >"$dir/log" 2>&1 || {
+		cat "$dir/log"
+		fail "$2 $3 $4 was not recorded"
+	}
+}
+
+# The first finding that is about the program: what the machine did to it stands beside that.
+first() {
+	report "$dir/$1" '((f) => f ? `${f.check} ${f.name}` : "nothing")(r.findings.find((f) =>
+		!/^(incomplete-data|degraded-hooks|short-of-cpu|cpu-contention)$/.test(f.check)))'
+}
+
+# Warnings about the program that are no consequence of a machine which is busy.
+warnings() {
+	report "$dir/$1" 'r.findings.filter((f) => f.severity !== "info" &&
+		!/^(incomplete-data|short-of-cpu|cpu-contention|wake-delay|timer-late|backlog)$/.test(f.check))
+		.map((f) => f.check + " " + f.name).join(", ")'
+}
+
+# judged LIBRARY:NAME "CHECK OWNER" [ADVICE]
+judged() {
+	case $wanted in "  " | *" $1 "*) ;; *) return 0 ;; esac
+	library=${1%%:*}
+	name=${1#*:}
+	[ -x "$helpers/judged/judged_$library" ] || return 0
+	record guilty "$library" "$name"
+	found=$(first guilty)
+	[ "$found" = "$2" ] || {
+		"$dial9" report "$dir/guilty" | head -12
+		fail "$1: the first finding is $found, not $2"
+	}
+	[ -z "${3:-}" ] || "$dial9" report --json "$dir/guilty" | grep -q "$3" || {
+		"$dial9" report "$dir/guilty" | head -12
+		fail "$1: no advice says $3"
+	}
+	record twin "$library" "$name" innocent
+	found=$(warnings twin)
+	[ -z "$found" ] || {
+		"$dial9" report "$dir/twin" | head -12
+		fail "$1: the innocent twin is accused: $found"
+	}
+	echo "$1: $2; its twin is silent"
+}
+
+judged libevent:hold_callback 'long-callback rebuild_index'
+judged libev:hold_callback 'long-callback rebuild_index'
+judged glib:hold_callback 'long-callback rebuild_index'
+judged libevent:hold_nested 'nested-loop ask_peer'
+judged libev:hold_nested 'nested-loop ask_peer'
+judged glib:hold_nested 'blocked-callback ask_user'
+judged libevent:hold_between 'between-rounds sweep_cache'
+judged libev:hold_between 'between-rounds sweep_cache'
+judged glib:hold_between 'between-rounds sweep_cache'
