@@ -56,6 +56,15 @@ struct d9__segment_fact {
 /* Stops of the process that are remembered. */
 #define D9__STOPS_MAX 32
 
+/* A file of the recorded program from which functions have no names. */
+struct d9__lacking_file {
+	const char *path, *why; /* "not here", "another build-id than the recorded one, not used" */
+	bool is_other;		/* the file at that path is not the recorded one */
+	uint64_t places;
+};
+
+#define D9__LACKING_MAX 3
+
 /*
  * Of one process: feed it its events in time order, then finish it.  Memory grows with workers,
  * tasks that live at once and distinct callbacks, not with events.  Its parts point into each
@@ -92,6 +101,9 @@ struct d9__analysis {
 	} stopped;
 	struct d9__machine machine;
 	struct d9__growth_state growth;
+	struct d9__lacking_file
+		lacking[D9__LACKING_MAX]; /* with the most places; texts are the namer's */
+	size_t n_lacking;		  /* all, of which some may not be there */
 	struct d9__texts places; /* where calls were found asleep */
 	struct d9__texts functions; /* that block, as they were told */
 	struct d9__spawn_texts spawn_texts; /* of segments with names in them */
@@ -184,6 +196,9 @@ struct d9__namer {
 	/* Fill the last four; false if no function is known: then it is NULL, or "memcached+0x1a2b0". */
 	bool (*name)(void *context, struct d9__place *place);
 	void *context;
+	/* Fill in the file |i| that lacks names, with texts that live as long as |context|; false:
+	 * that was the last.  Or NULL. */
+	bool (*lacking)(void *context, size_t i, struct d9__lacking_file *out);
 };
 
 /* Give names to all callbacks and to the frames of all stacks, and find inner functions.  0 or -ENOMEM. */

@@ -312,6 +312,25 @@ static int find_inners(struct d9__analysis *a)
 	return err;
 }
 
+/* Keep the files with the most places without a name, the worst first. */
+static void find_lacking(struct d9__analysis *a, const struct d9__namer *namer)
+{
+	struct d9__lacking_file file;
+
+	a->n_lacking = 0;
+	while (namer->lacking && namer->lacking(namer->context, a->n_lacking, &file)) {
+		size_t kept = a->n_lacking < D9__LACKING_MAX ? a->n_lacking : D9__LACKING_MAX,
+		       i = kept;
+
+		for (; i && a->lacking[i - 1].places < file.places; i--)
+			if (i < D9__LACKING_MAX)
+				a->lacking[i] = a->lacking[i - 1];
+		if (i < D9__LACKING_MAX)
+			a->lacking[i] = file;
+		a->n_lacking++;
+	}
+}
+
 int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 {
 	int err = name_stacks(&a->samples, namer);
@@ -322,5 +341,8 @@ int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 		err = name_heap(a, namer);
 	if (!err)
 		err = d9__analysis_name_callbacks(a, namer);
-	return err ? err : find_inners(a);
+	if (!err)
+		err = find_inners(a);
+	find_lacking(a, namer);
+	return err;
 }

@@ -32,24 +32,45 @@ static int next_number(struct d9__maps *maps, uintptr_t *out)
 	return byte;
 }
 
-/* A line is `low-high rwxp ...`. */
+/*
+ * Read the rest of a line: `offset device inode`, spaces, and the path, in which the kernel writes
+ * a line's end as "\012".
+ */
+static void next_path(struct d9__maps *maps)
+{
+	unsigned fields = 0;
+	size_t len = 0;
+	int byte = ' ', before;
+
+	do {
+		before = byte;
+		byte = next_byte(maps);
+		fields += before == ' ' && byte != ' ';
+		if (fields > 3 && byte >= 0 && byte != '\n' && len + 1 < maps->path_size)
+			maps->path[len++] = (char)byte;
+	} while (byte >= 0 && byte != '\n');
+	if (maps->path_size)
+		maps->path[len] = '\0';
+}
+
+/* A line is `low-high rwxp offset device inode path`. */
 bool d9__maps_next(struct d9__maps *maps, struct d9__mapping *out)
 {
-	int byte;
 
 	if (next_number(maps, &out->low) != '-' || next_number(maps, &out->high) != ' ')
 		return false;
 	out->prot = next_byte(maps) == 'r' ? PROT_READ : 0;
 	out->prot |= next_byte(maps) == 'w' ? PROT_WRITE : 0;
 	out->prot |= next_byte(maps) == 'x' ? PROT_EXEC : 0;
-	while ((byte = next_byte(maps)) >= 0 && byte != '\n')
-		continue;
+	/* Shared or private. */
+	next_byte(maps);
+	next_path(maps);
 	return true;
 }
 
 bool d9__maps_open(struct d9__maps *maps)
 {
-	maps->at = maps->n = 0;
+	maps->at = maps->n = maps->path_size = 0;
 	/* The process's own are empty once its main thread has ended. */
 	maps->fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
 	return maps->fd >= 0;

@@ -6,6 +6,8 @@
  *	struct d9__mapping mapping;
  *
  *	if (d9__maps_open(&maps)) {
+ *		maps.path = path;                (only if paths are wanted, too)
+ *		maps.path_size = sizeof(path);
  *		while (d9__maps_next(&maps, &mapping))
  *			... mapping ...
  *		d9__maps_close(&maps);
@@ -27,6 +29,8 @@ struct d9__mapping {
 
 struct d9__maps {
 	int fd;
+	char *path;	  /* gets each mapping's, cut if it is longer; "": it is of no file */
+	size_t path_size; /* 0: paths are not wanted */
 	size_t at, n;
 	char bytes[1024];
 };

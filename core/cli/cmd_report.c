@@ -318,13 +318,13 @@ static bool others_have_loops(const struct trace *trace, size_t i)
 static int diagnose(struct trace *trace, size_t i)
 {
 	struct process *process = &trace->items[i];
+	const struct d9__namer namer = d9__symbol_namer(process->symbols);
 	int err = d9__analysis_finish(&process->analysis, trace->reader);
 
 	if (!err && trace->dump_id)
 		d9__fired_put_first(&process->analysis.fired, trace->dump_id);
 	if (!err && process->symbols)
-		err = d9__analysis_name(&process->analysis,
-					&(struct d9__namer){ d9__symbol_name, process->symbols });
+		err = d9__analysis_name(&process->analysis, &namer);
 	if (!err)
 		err = d9__findings_make(&process->findings, &process->analysis);
 	return err ? err

@@ -179,7 +179,7 @@ static int read_events(struct partition *partition)
 
 static int name_all(struct partition *partition)
 {
-	const struct d9__namer namer = { d9__symbol_name, partition->symbols };
+	const struct d9__namer namer = d9__symbol_namer(partition->symbols);
 	int err = d9__analysis_name(&partition->analysis, &namer);
 
 	return err ? err : d9__segment_stacks_make(&partition->segment.stacks, &partition->segment.rows, partition->symbols);

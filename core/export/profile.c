@@ -351,7 +351,7 @@ void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_st
 
 static int name_all(struct d9__profile *profile, const char *command)
 {
-	const struct d9__namer namer = { d9__symbol_name, profile->symbolizer };
+	const struct d9__namer namer = d9__symbol_namer(profile->symbolizer);
 	int err;
 
 	profile->period_ns = profile->analysis.samples.period_ns;

@@ -10,6 +10,7 @@ void d9__check_nothing_recorded(struct d9__findings *findings);
 void d9__check_incomplete_data(struct d9__findings *findings);
 void d9__check_degraded_hooks(struct d9__findings *findings);
 void d9__check_refused_source(struct d9__findings *findings);
+void d9__check_names_missing(struct d9__findings *findings);
 void d9__check_missing_source(struct d9__findings *findings);
 
 /* check_calls.c */

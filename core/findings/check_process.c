@@ -343,6 +343,68 @@ void d9__check_no_wakes(struct d9__findings *findings)
 				"Tasks were made, but no wake was recorded.");
 }
 
+/* True if a callback was not named because it is in |module|. */
+static bool has_callback(const struct d9__analysis *a, const char *module)
+{
+	size_t len = strlen(module);
+
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		const struct d9__callback *callback = a->callbacks.items[i];
+
+		if (!callback->function && !strncmp(callback->location, module, len) &&
+		    callback->location[len] == '+')
+			return true;
+	}
+	return false;
+}
+
+static const char *name_in(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The file with a callback, else the one with most places. */
+static const struct d9__lacking_file *worst_lacking(const struct d9__analysis *a)
+{
+	for (size_t i = 0; i < a->n_lacking && i < D9__LACKING_MAX; i++)
+		if (has_callback(a, name_in(a->lacking[i].path)))
+			return &a->lacking[i];
+	return &a->lacking[0];
+}
+
+void d9__check_names_missing(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	const struct d9__lacking_file *worst = worst_lacking(a);
+	struct d9__finding *finding;
+	char others[64] = "";
+	const char *name;
+
+	if (!a->n_lacking)
+		return;
+	name = name_in(worst->path);
+	if (a->n_lacking > 1)
+		snprintf(others, sizeof(others), "; %zu more file%s name nothing either",
+			 a->n_lacking - 1, a->n_lacking > 2 ? "s" : "");
+	finding = d9__finding_add(
+		findings, has_callback(a, name) ? D9__WARNING : D9__INFO, worst->places,
+		"Put the file that was recorded, or its debug file, into a directory, and give "
+		"that to `dial9 "
+		"symbolize --debug-dir`; or run `dial9 symbolize` where the program ran.",
+		"%s: %s, so %s place%s in it ha%s no name%s.", worst->path, worst->why,
+		d9__units_count(worst->places).text, worst->places == 1 ? "" : "s",
+		worst->places == 1 ? "s" : "ve", others);
+	d9__finding_set_name(findings, finding, name, strlen(name));
+	d9__finding_set_brief(findings, finding, "%s: told as %s+0x...",
+			      worst->is_other ? "not the recorded file" : "not here", name);
+	for (size_t i = 0; i < a->n_lacking && i < D9__LACKING_MAX; i++)
+		if (&a->lacking[i] != worst)
+			d9__finding_add_evidence(findings, finding, &(struct d9__evidence) { 0 },
+						 "%s: %s", a->lacking[i].path, a->lacking[i].why);
+}
+
 /* Whether fewer than a tenth of the different frames in |samples| have a name. */
 static bool is_nameless(const struct d9__samples *samples)
 {

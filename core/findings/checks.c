@@ -69,6 +69,7 @@ static const struct {
 	{ "unmatched-spans", D9__ABOUT_REST, d9__check_unmatched_spans },
 	{ "misused-spans", D9__ABOUT_REST, d9__check_misused_spans },
 	{ "no-wakes", D9__ABOUT_REST, d9__check_no_wakes },
+	{ "names-missing", D9__ABOUT_REST, d9__check_names_missing },
 	{ "sample-setup", D9__ABOUT_REST, d9__check_sample_setup },
 	{ "missing-source", D9__ABOUT_REST, d9__check_missing_source },
 };

@@ -148,6 +148,7 @@ struct d9_callsite {
 	/* Handle of the text plus 1; 0: not made yet.  release/acquire with the text's making. */
 	_Atomic(uint32_t) name;
 	uint16_t kind; /* of its tasks, where that was told; written once */
+	_Atomic(bool) gone; /* its module was unloaded: what is there later is another function */
 };
 
 /*

@@ -39,7 +39,8 @@ static struct d9_callsite *find(_Atomic(struct d9_callsite *) *bucket, const voi
 {
 	struct d9_callsite *at = atomic_load_explicit(bucket, memory_order_acquire);
 
-	while (at && (at->callback != callback || at->site != site))
+	while (at && (at->callback != callback || at->site != site ||
+		      atomic_load_explicit(&at->gone, memory_order_relaxed)))
 		at = at->next;
 	return at;
 }
@@ -211,6 +212,26 @@ const struct d9_callsite *d9__callsite_of_kind(const void *callback, const void 
 	d9__callsite_name(callsite);
 	errno = saved;
 	return callsite;
+}
+
+/*
+ * Find none of those in a module any more that was unloaded.  Without a lock: a thread that forks
+ * has ours, and may wait for that of the modules, under which this runs.
+ */
+static void forget_module(uintptr_t start, uintptr_t end)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (struct d9_callsite *at =
+			     atomic_load_explicit(&table.buckets[i], memory_order_acquire);
+		     at; at = at->next)
+			if ((uintptr_t)at->callback - start < end - start ||
+			    (uintptr_t)at->site - start < end - start)
+				atomic_store_explicit(&at->gone, true, memory_order_relaxed);
+}
+
+static __attribute__((constructor)) void watch_modules(void)
+{
+	d9__modules_on_unload(forget_module);
 }
 
 uint64_t d9__callsites_callback(uint32_t name)

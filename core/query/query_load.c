@@ -387,11 +387,11 @@ static void put_stacks(struct load *load)
 static int finish_process(struct load *load, size_t i)
 {
 	struct d9__query_process *process = &load->items[i];
+	const struct d9__namer namer = d9__symbol_namer(process->symbols);
 	int err = d9__query_process_finish(process, load->reader);
 
 	if (!err && process->symbols)
-		err = d9__analysis_name(&process->analysis,
-					&(struct d9__namer) { d9__symbol_name, process->symbols });
+		err = d9__analysis_name(&process->analysis, &namer);
 	if (!err && (d9__query_wants(&load->rows, D9__QUERY_FINDINGS) ||
 		     d9__query_wants(&load->rows, D9__QUERY_EVIDENCE)))
 		err = d9__findings_make(&load->findings[i], &process->analysis);

@@ -312,17 +312,21 @@ static void forget_later(void)
 	pthread_mutex_unlock(&later_lock);
 }
 
-static void (*before_start)(void);
+static void (*before_start[D9__BEFORE_START_MAX])(void);
 
 void d9__recorder_on_start(void (*fn)(void))
 {
-	before_start = fn;
+	for (size_t i = 0; i < D9__BEFORE_START_MAX; i++)
+		if (!before_start[i]) {
+			before_start[i] = fn;
+			break;
+		}
 }
 
 static void prepare_start(void)
 {
-	if (before_start)
-		before_start();
+	for (size_t i = 0; i < D9__BEFORE_START_MAX && before_start[i]; i++)
+		before_start[i]();
 }
 
 int d9_recorder_start(const struct d9_options *api, struct d9_recorder **out)

@@ -93,7 +93,12 @@ void d9__recorder_end_here(void);
  */
 void d9__recorder_end_unasked(uint32_t deadline_ms);
 
-/* Call |fn| before a thread of ours is started, and again at each try, without a lock.  At most one; in a constructor. */
+#define D9__BEFORE_START_MAX 4
+
+/*
+ * Call |fn| before a thread of ours is started, and again at each try, without a lock.  For
+ * constructors, one after the other; at most D9__BEFORE_START_MAX.
+ */
 void d9__recorder_on_start(void (*fn)(void));
 
 /*

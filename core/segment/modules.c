@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/own_memory.h"
 #include "base/sandbox.h"
@@ -24,6 +25,7 @@
 #include "base/time.h"
 #include "ring/clock.h"
 #include "ring/note.h"
+#include "segment/module_file.h"
 #include "segment/modules.h"
 
 #define FORK_WALK_WAIT_MS 5000 /* a busy machine may stop a thread for so long while it walks */
@@ -63,6 +65,7 @@ static struct d9__module *modules;
 static size_t n_modules;
 static unsigned long long adds, subs; /* the loader's counters at the last scan */
 static _Atomic(uint32_t) generation; /* of what a scan found */
+static void (*on_unload)(uintptr_t start, uintptr_t end);
 
 /* The result of one walk through the loader's list. */
 struct scan {
@@ -72,23 +75,6 @@ struct scan {
 	bool unless_changed; /* stop if the counters are those of the last scan */
 	bool counted, unchanged, failed;
 };
-
-/* The loader gives the main program no name, and the vDSO none that is a file's. */
-static const char *name_of(const struct dl_phdr_info *info, char *buf, size_t size)
-{
-	ssize_t n;
-
-	if (info->dlpi_name && info->dlpi_name[0])
-		return info->dlpi_name;
-	/* Its entry was made before the sandbox was shut, and keeps its name. */
-	if (d9__sandbox_is_shut())
-		return "";
-	n = readlink("/proc/self/exe", buf, size - 1);
-	if (n <= 0)
-		return "";
-	buf[n] = '\0';
-	return buf;
-}
 
 static void take_build_id(struct d9__module *module, uintptr_t address, size_t size)
 {
@@ -148,9 +134,9 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct d9__module module = { .base = info->dlpi_addr, .loaded = true };
 	struct scan *scan = arg;
+	const char *name = info->dlpi_name ? info->dlpi_name : "";
 	struct d9__own_headers headers;
 	const struct dl_phdr_info *readable;
-	char buf[PATH_MAX];
 
 	(void)size;
 	if (!scan->counted) {
@@ -168,13 +154,27 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 		d9__module_describe(&module, readable);
 	if (readable && module.start >= module.end)
 		return 0;
-	module.path = d9__strdup(name_of(info, buf, sizeof(buf)));
+	module.loader_name = d9__hash_text(name);
+	module.path = d9__strdup(name);
 	if (!module.path || !append(&scan->found, &scan->n, &module)) {
 		d9__free(module.path);
 		scan->failed = true;
 	}
 	return scan->failed;
 }
+
+/* A module that was met before the sandbox was shut has an entry with all that already. */
+static void find_files(struct scan *scan)
+{
+	int before = errno;
+
+	for (size_t i = 0; i < scan->n && !d9__sandbox_is_shut(); i++)
+		if (scan->found[i].path[0] != '/' || !scan->found[i].build_id_len)
+			d9__module_find_file(&scan->found[i]);
+	errno = before;
+}
+
+/* ---- the table ---- */
 
 /* Find the module by its base, because its file was cut: facts that were read before stay. */
 static struct d9__module *find_at(uintptr_t base)
@@ -192,6 +192,7 @@ static struct d9__module *find_same(const struct d9__module *module)
 	for (size_t i = 0; i < n_modules; i++)
 		if (modules[i].loaded && modules[i].base == module->base &&
 		    modules[i].start == module->start && modules[i].end == module->end &&
+		    modules[i].loader_name == module->loader_name &&
 		    modules[i].build_id_len == module->build_id_len &&
 		    !memcmp(modules[i].build_id, module->build_id, module->build_id_len))
 			return &modules[i];
@@ -201,8 +202,12 @@ static struct d9__module *find_same(const struct d9__module *module)
 /* Bring the table to what |scan| found; takes the paths of |scan| over. */
 static int merge_locked(struct scan *scan)
 {
+	uint64_t now_ns = d9__clock_mono_ns();
 	int changed = 0;
 
+	/* Another thread looked later, and was here before. */
+	if (scan->adds < adds || scan->subs < subs)
+		return 0;
 	/* release: pairs with the acquire of d9__modules_generation(), which then finds the rest */
 	atomic_fetch_add_explicit(&generation, 1, memory_order_release);
 	for (size_t i = 0; i < n_modules; i++)
@@ -225,6 +230,9 @@ static int merge_locked(struct scan *scan)
 	for (size_t i = 0; i < n_modules; i++)
 		if (modules[i].loaded && !modules[i].met) {
 			modules[i].loaded = modules[i].reported = false;
+			modules[i].gone_ns = now_ns;
+			if (on_unload)
+				on_unload(modules[i].start, modules[i].end);
 			changed = 1;
 		}
 	adds = scan->adds;
@@ -419,6 +427,8 @@ int d9__modules_scan(void)
 	scan.unless_changed = n_modules != 0;
 	pthread_mutex_unlock(&lock);
 	d9__modules_walk(visit, &scan);
+	if (!scan.failed && !scan.unchanged)
+		find_files(&scan);
 	if (scan.failed) {
 		changed = -ENOMEM;
 	} else if (!scan.unchanged) {
@@ -447,13 +457,18 @@ void d9__modules_each(void (*fn)(void *arg, const struct d9__module *module), vo
 	pthread_mutex_unlock(&lock);
 }
 
+void d9__modules_on_unload(void (*fn)(uintptr_t start, uintptr_t end))
+{
+	on_unload = fn;
+}
+
 void d9__modules_renew(void)
 {
 	size_t kept = 0;
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < n_modules; i++) {
-		if (!modules[i].loaded) {
+		if (!modules[i].loaded && modules[i].reported) {
 			d9__free(modules[i].path);
 			continue;
 		}

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules: what is mapped where, with build-ids; for names of addresses, now and afterwards. */
+/*
+ * Modules: what is mapped where, with build-ids; for names of addresses, now and afterwards.
+ *
+ * A file without a build-id is told by its size, the time of its last change and its inode, so that
+ * a reader does not take names from another one that lies there later.
+ */
 
 #pragma once
 
@@ -14,9 +19,14 @@
 struct d9__module {
 	uintptr_t base;       /* load bias: address = base + offset in the file's own terms */
 	uintptr_t start, end; /* of what is mapped */
-	char *path;           /* "" if the loader has none and it cannot be found out */
+	char *path;	      /* absolute; "" or relative if no more can be found out */
+	uint64_t loader_name; /* hash of the name that the loader has: by it a module is found again
+			       */
 	uint8_t build_id[D9__BUILD_ID_MAX];
 	uint8_t build_id_len;
+	uint64_t file_size, file_mtime_ns,
+		file_inode; /* stand in for a build-id; all 0: not known */
+	uint64_t gone_ns;   /* when it was unloaded, or a scan found so */
 	bool unread;   /* its file was cut: its build-id, or all but |base|, could not be read */
 	bool loaded;   /* was there at the last scan */
 	bool reported; /* its present state is in the current segment */
@@ -64,7 +74,14 @@ uint32_t d9__modules_generation(void);
 /* Call |fn| for every module, under the module lock. */
 void d9__modules_each(void (*fn)(void *arg, const struct d9__module *module), void *arg);
 
-/* Forget what was reported, because a new segment begins; unloaded modules go. */
+/*
+ * Call |fn| from now on for the addresses of each module that was unloaded.  It runs under the
+ * module lock, and takes none.  For a constructor.
+ */
+void d9__modules_on_unload(void (*fn)(uintptr_t start, uintptr_t end));
+
+/* Forget what was reported, because a new segment begins; unloaded modules of which a segment told
+ * go. */
 void d9__modules_renew(void);
 
 /*

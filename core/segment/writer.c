@@ -242,6 +242,13 @@ static void put_clock(struct d9__writer *w, const struct d9__anchor *anchor)
 	w->clock_offset = offset_of(anchor);
 }
 
+/* An optional value: 0 is unknown. */
+static uint8_t *put_known(uint8_t *p, uint64_t value)
+{
+	*p++ = value != 0;
+	return value ? d9__varint_put(p, value) : p;
+}
+
 static void put_module(void *arg, const struct d9__module *module)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -254,8 +261,9 @@ static void put_module(void *arg, const struct d9__module *module)
 		hex[2 * i] = digits[module->build_id[i] >> 4];
 		hex[2 * i + 1] = digits[module->build_id[i] & 15];
 	}
-	p = d9__builder_event(note, D9__EVENT_MODULE, d9__clock_mono_ns(),
-			      3 * D9__VARINT_MAX + path_len + sizeof(hex) + 9);
+	p = d9__builder_event(note, D9__EVENT_MODULE,
+			      module->loaded ? d9__clock_mono_ns() : module->gone_ns,
+			      6 * D9__VARINT_MAX + path_len + sizeof(hex) + 12);
 	if (!p)
 		return;
 	p = d9__varint_put(p, module->base);
@@ -264,6 +272,9 @@ static void put_module(void *arg, const struct d9__module *module)
 	p = d9__wire_put_text(p, module->path, path_len);
 	p = d9__wire_put_text(p, hex, 2u * module->build_id_len);
 	*p++ = !module->loaded;
+	p = put_known(p, module->file_size);
+	p = put_known(p, module->file_mtime_ns);
+	p = put_known(p, module->file_inode);
 	d9__builder_end(note, p);
 }
 

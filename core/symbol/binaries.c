@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,19 +103,39 @@ static int link_name(struct d9__binaries *binaries, struct d9__binary *binary, u
 	return 0;
 }
 
-/* Make the next binary, whose path stands behind its build-id and a newline in |key|. */
+/* Read three numbers, each with a space behind it, into |out|.  Returns the byte behind them. */
+static const char *read_facts(const char *key, struct d9__elf_facts *out)
+{
+	uint64_t *const numbers[] = { &out->size, &out->mtime_ns, &out->inode };
+	char *end;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		*numbers[i] = strtoull(key, &end, 16);
+		key = end + 1;
+	}
+	return key;
+}
+
+/* Make the next binary: |key| has its facts, its build-id, and behind a newline its path. */
 static int add_binary(struct d9__binaries *binaries, const char *key)
 {
+	struct d9__elf_facts facts;
 	struct d9__binary *binary;
-	const char *end = strchrnul(key, '\n');
+	const char *end;
 	int err = -ENOMEM;
+
+	key = read_facts(key, &facts);
+	end = strchrnul(key, '\n');
 
 	if (!d9__array_grow(binaries->items, binaries->n))
 		return -ENOMEM;
 	binary = &binaries->items[binaries->n];
-	*binary = (struct d9__binary){ .path = strdup(*end ? end + 1 : end), .build_id = strndup(key, (size_t)(end - key)) };
+	*binary = (struct d9__binary) { .path = strdup(*end ? end + 1 : end),
+					.build_id = strndup(key, (size_t)(end - key)),
+					.facts = facts };
 	if (binary->path && binary->build_id) {
-		binary->name = base_name(binary->path);
+		/* Old traces have no path of a program that had no /proc. */
+		binary->name = *binary->path ? base_name(binary->path) : "[program]";
 		err = link_name(binaries, binary, (uint32_t)binaries->n);
 	}
 	if (err) {
@@ -125,22 +147,25 @@ static int add_binary(struct d9__binaries *binaries, const char *key)
 	return 0;
 }
 
-int d9__binaries_number(struct d9__binaries *binaries, const char *path, size_t path_len, const char *build_id,
-			size_t build_id_len, uint32_t *number)
+/* Bytes of |text| that count: a longer path is none. */
+static int width_of(const struct d9_text *text)
 {
-	size_t len = build_id_len + 1 + path_len;
-	char *key = malloc(len);
-	int err;
+	return text->len < PATH_MAX ? (int)text->len : PATH_MAX;
+}
 
-	if (!key)
+int d9__binaries_number(struct d9__binaries *binaries, const struct d9_text *path,
+			const struct d9_text *build_id, const struct d9__elf_facts *facts,
+			uint32_t *number)
+{
+	char *key;
+	int err, len = asprintf(&key, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %.*s\n%.*s", facts->size,
+				facts->mtime_ns, facts->inode, width_of(build_id), build_id->data,
+				width_of(path), path->data);
+
+	if (len < 0)
 		return -ENOMEM;
-	if (build_id_len)
-		memcpy(key, build_id, build_id_len);
-	key[build_id_len] = '\n';
-	if (path_len)
-		memcpy(key + build_id_len + 1, path, path_len);
-	binaries->keys.each = 2 * sizeof(struct d9__binary) + len;
-	err = d9__texts_number(&binaries->keys, key, len, number);
+	binaries->keys.each = 2 * sizeof(struct d9__binary) + (size_t)len;
+	err = d9__texts_number(&binaries->keys, key, (size_t)len, number);
 	free(key);
 	while (!err && *number >= binaries->n)
 		err = add_binary(binaries, binaries->keys.items[binaries->n]);
@@ -179,7 +204,14 @@ uint32_t d9__binaries_find(struct d9__binaries *binaries, const char *name, size
 
 /* ---- files ---- */
 
-static void note_problem(struct d9__binaries *binaries, const char *path, const char *what)
+void d9__binaries_note_answer(struct d9__binaries *binaries, uint32_t number, bool named)
+{
+	binaries->items[number].answers++;
+	binaries->items[number].nameless += !named;
+}
+
+static void note_problem(struct d9__binaries *binaries, const char *path, const char *has,
+			 const char *what)
 {
 	char *line;
 
@@ -187,7 +219,8 @@ static void note_problem(struct d9__binaries *binaries, const char *path, const 
 		d9__budget_leave_out(D9__KEPT_FILES, 1);
 		return;
 	}
-	if (asprintf(&line, "%s: %s; its functions are shown as module+offset", path, what) < 0)
+	if (asprintf(&line, "%s: %s%s; its functions are shown as module+offset", path, has, what) <
+	    0)
 		return;
 	if (d9__array_grow(binaries->problems, binaries->n_problems))
 		binaries->problems[binaries->n_problems++] = line;
@@ -212,14 +245,16 @@ static void share_file(struct d9__binaries *binaries, struct d9__binary *binary)
 		binaries->opened[binaries->n_opened++] = binary->file;
 }
 
-/* Open the file at the recorded path.  0, -ESTALE if it has another build-id, or why it cannot be used. */
+/* Open the file at the recorded path.  0, -ESTALE if it is another one, or why it cannot be used.
+ */
 static int open_file(struct d9__binaries *binaries, struct d9__binary *binary)
 {
 	int err = d9__elf_file_open(binary->path, &binary->file);
 
 	if (err)
 		return err;
-	if (!strcmp(d9__elf_file_build_id(binary->file), binary->build_id)) {
+	if (!strcmp(d9__elf_file_build_id(binary->file), binary->build_id) &&
+	    d9__elf_file_fits(binary->file, &binary->facts, false)) {
 		share_file(binaries, binary);
 		return 0;
 	}
@@ -242,20 +277,28 @@ static void open_vdso(struct d9__binary *binary)
 	}
 }
 
+const char *d9__binary_refusal(const struct d9__binary *binary)
+{
+	return *binary->build_id ? "another build-id than the recorded one, not used"
+				 : "another size, time or inode than the recorded one, not used";
+}
+
 static void explain(struct d9__binaries *binaries, struct d9__binary *binary, int err)
 {
 	binary->fate = err == -ESTALE ? D9__BINARY_REFUSED : D9__BINARY_MISSING;
-	note_problem(binaries, binary->path,
-		     err == -ESTALE ? "has another build-id than the one recorded, not used" :
-		     err == -EBADMSG ? "no ELF file" :
-		     err == -EFBIG ? "its contents would take far more memory than the file" :
-		     d9_strerror(err));
+	note_problem(binaries, binary->path, err == -ESTALE ? "has " : "",
+		     err == -ESTALE    ? d9__binary_refusal(binary)
+		     : err == -EBADMSG ? "no ELF file"
+		     : err == -EFBIG   ? "its contents would take far more memory than the file"
+				       : d9_strerror(err));
 }
 
 static void open_binary(struct d9__binaries *binaries, struct d9__binary *binary)
 {
-	struct d9__debug_search search = { .places = &binaries->places, .path = binary->path,
-					   .build_id = binary->build_id };
+	struct d9__debug_search search = { .places = &binaries->places,
+					   .path = binary->path,
+					   .build_id = binary->build_id,
+					   .facts = &binary->facts };
 	int err;
 
 	if (binary->path[0] != '/') {
@@ -268,7 +311,8 @@ static void open_binary(struct d9__binaries *binaries, struct d9__binary *binary
 	if (!binary->debug && *search.refused)
 		binary->refused = strdup(search.refused);
 	if (binary->refused)
-		note_problem(binaries, search.refused, "has another build-id than its binary, not used");
+		note_problem(binaries, search.refused, "has ",
+			     "another build-id than its binary, not used");
 	if (err && !binary->debug)
 		explain(binaries, binary, err);
 	else

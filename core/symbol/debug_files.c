@@ -132,6 +132,17 @@ static struct d9__elf_file *find_by_link(struct d9__debug_search *search)
 	return file ? file : try_link(search, DEBUG_DIR, "", name, checksum);
 }
 
+/* The file |path| if it is a copy of the recorded one, by whatever is known of that. */
+static struct d9__elf_file *open_if_copy(const char *path, const struct d9__debug_search *search)
+{
+	struct d9__elf_file *file = open_if_same(path, search->build_id);
+
+	if (!file || d9__elf_file_fits(file, search->facts, true))
+		return file;
+	d9__elf_file_close(file);
+	return NULL;
+}
+
 /* The recorded file itself, or its debug file, where a user has put a copy into |dir|. */
 static struct d9__elf_file *find_by_name(struct d9__debug_search *search, const char *dir)
 {
@@ -143,7 +154,7 @@ static struct d9__elf_file *find_by_name(struct d9__debug_search *search, const 
 
 	for (size_t i = 0; *name && !file && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		if (snprintf(path, sizeof(path), "%s/%s%s", dir, name, suffixes[i]) < (int)sizeof(path))
-			file = open_if_same(path, search->build_id);
+			file = open_if_copy(path, search);
 	return file;
 }
 
@@ -213,11 +224,11 @@ static struct d9__elf_file *ask_servers(const char *build_id)
 struct d9__elf_file *d9__debug_file_find(struct d9__debug_search *search)
 {
 	const char *const *dirs = search->places->dirs;
-	bool fit = d9__debug_build_id_is_fit(search->build_id);
+	bool fit = d9__debug_build_id_is_fit(search->build_id), known = fit || search->facts->size;
 	struct d9__elf_file *file = NULL;
 
-	for (; fit && !file && dirs && *dirs; dirs++) {
-		file = find_by_build_id(search, *dirs);
+	for (; known && !file && dirs && *dirs; dirs++) {
+		file = fit ? find_by_build_id(search, *dirs) : NULL;
 		if (!file && !search->binary)
 			file = find_by_name(search, *dirs);
 	}

@@ -14,19 +14,21 @@ struct d9__debug_places {
 	bool debuginfod;	 /* ask the servers in $DEBUGINFOD_URLS, too */
 };
 
-/* One search.  Set the first four; the rest 0. */
+/* One search.  Set the first five; the rest 0. */
 struct d9__debug_search {
 	const struct d9__debug_places *places;
 	const char *path;	 /* of the binary, as recorded */
 	const char *build_id;	 /* as recorded, in hex; may be empty */
+	const struct d9__elf_facts *facts; /* as recorded, in place of a build-id */
 	struct d9__elf_file *binary; /* borrowed; NULL: it is missing or was refused */
 	char refused[PATH_MAX];	 /* a file of the right name and another build-id; "": none */
 };
 
 /*
- * The debug file, in this order: .build-id/XX/YYYY.debug and the same without .debug below each directory; if
- * the binary is missing, a file of its name, or of that with .debug, in each of the given directories; what
- * .gnu_debuglink of the binary names, beside it, in .debug beside it and below each directory; a server's.  Its
+ * The debug file, in this order: .build-id/XX/YYYY.debug and the same without .debug below each
+ * directory; if the binary is missing, a file of its name, or of that with .debug, in each of the
+ * given directories (of a binary without a build-id a copy that kept its time); what .gnu_debuglink
+ * of the binary names, beside it, in .debug beside it and below each directory; a server's.  Its
  * build-id is the recorded one; without any, its checksum is the link's.  NULL: there is none.
  */
 struct d9__elf_file *d9__debug_file_find(struct d9__debug_search *search);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analyze/budget.h"
+#include "base/time.h"
 #include "symbol/elf_file.h"
 
 #define BLOCK_BYTES   512 /* of st_blocks */
@@ -21,6 +22,7 @@ struct d9__elf_file {
 	int fd; /* -1: in memory */
 	dev_t dev;
 	ino_t ino;
+	uint64_t mtime_ns;
 	void *bytes; /* owned: what |elf| lies in, or NULL */
 	Elf *elf;
 	uint64_t size_bytes, stored_bytes; /* a file may have holes */
@@ -121,6 +123,7 @@ int d9__elf_file_open(const char *path, struct d9__elf_file **out)
 		return -ENOMEM;
 	}
 	*file = (struct d9__elf_file){ .fd = fd, .dev = st.st_dev, .ino = st.st_ino };
+	file->mtime_ns = d9__timespec_ns(&st.st_mtim);
 	file->size_bytes = (uint64_t)st.st_size;
 	file->stored_bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
 	elf_version(EV_CURRENT);
@@ -172,6 +175,14 @@ const char *d9__elf_file_build_id(const struct d9__elf_file *file)
 uint64_t d9__elf_file_bytes(const struct d9__elf_file *file)
 {
 	return file->size_bytes;
+}
+
+bool d9__elf_file_fits(const struct d9__elf_file *file, const struct d9__elf_facts *facts,
+		       bool is_copy)
+{
+	return (!facts->size || facts->size == file->size_bytes) &&
+	       (!facts->mtime_ns || facts->mtime_ns == file->mtime_ns) &&
+	       (is_copy || !facts->inode || facts->inode == file->ino);
 }
 
 Elf *d9__elf_file_elf(const struct d9__elf_file *file)

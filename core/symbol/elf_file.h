@@ -37,6 +37,16 @@ const char *d9__elf_file_build_id(const struct d9__elf_file *file);
 /* Its size. */
 uint64_t d9__elf_file_bytes(const struct d9__elf_file *file);
 
+/* The facts that stand in for a build-id; all 0: not known. */
+struct d9__elf_facts {
+	uint64_t size, mtime_ns, inode;
+};
+
+/* True if |file| has these |facts|, or they are not known.  A copy has another inode: it is looked
+ * at unless |is_copy|. */
+bool d9__elf_file_fits(const struct d9__elf_file *file, const struct d9__elf_facts *facts,
+		       bool is_copy);
+
 /* For libelf and libdw; borrowed. */
 Elf *d9__elf_file_elf(const struct d9__elf_file *file);
 

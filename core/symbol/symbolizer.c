@@ -105,11 +105,14 @@ static int learn_module(struct d9__symbolizer *symbolizer, const struct d9_event
 				 .start = d9_event_known_u64(event, D9_MODULE_START, 0),
 				 .from_ns = event->has_timestamp ? event->timestamp_ns : 0 };
 	const struct d9_value *unloaded = d9_event_known(event, D9_MODULE_UNLOADED);
+	struct d9__elf_facts facts = { d9_event_known_u64(event, D9_MODULE_FILE_SIZE, 0),
+				       d9_event_known_u64(event, D9_MODULE_FILE_MTIME_NS, 0),
+				       d9_event_known_u64(event, D9_MODULE_FILE_INODE, 0) };
 	int err;
 
 	if (__builtin_add_overflow(stay.start, d9_event_known_u64(event, D9_MODULE_SIZE, 0), &stay.end))
 		stay.end = UINT64_MAX;
-	err = d9__binaries_number(symbolizer->binaries, path.data, path.len, build_id.data, build_id.len, &stay.binary);
+	err = d9__binaries_number(symbolizer->binaries, &path, &build_id, &facts, &stay.binary);
 	/* Code at the end of all addresses is none. */
 	if (!err && stay.base != UINT64_MAX && !d9__table_find(&symbolizer->bases, stay.binary))
 		err = d9__table_add(&symbolizer->bases, stay.binary, (void *)(uintptr_t)(stay.base + 1));
@@ -292,14 +295,16 @@ void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address,
 	const struct d9__stay *stay;
 	const char *module = NULL;
 	uint64_t offset = 0;
-	bool placed;
+	bool placed, found;
 	size_t n = d9__symbol_rows_find(&symbolizer->rows, address, rows, &placed);
 
 	stay = d9__module_map_find(&symbolizer->modules, address, ns);
 	if (stay) {
 		module = d9__binaries_get(symbolizer->binaries, stay->binary)->name;
 		offset = address - stay->base;
-		if (!placed && find_in_binary(symbolizer, stay->binary, offset, role, out))
+		found = !placed && find_in_binary(symbolizer, stay->binary, offset, role, out);
+		d9__binaries_note_answer(symbolizer->binaries, stay->binary, found || n);
+		if (found)
 			return;
 	}
 	if (n) {
@@ -361,12 +366,15 @@ bool d9__symbolizer_resolve_name(struct d9__symbolizer *symbolizer, const char *
 {
 	uint64_t offset;
 	uint32_t binary = parse_place(symbolizer, text, len, &offset);
+	bool found;
 
 	*out = (struct d9__frames){ 0 };
 	if (binary == D9__NO_BINARY)
 		return false;
-	if (!find_in_binary(symbolizer, binary, offset, role, out) &&
-	    !find_in_rows(symbolizer, address_in(symbolizer, binary, offset), out))
+	found = find_in_binary(symbolizer, binary, offset, role, out) ||
+		find_in_rows(symbolizer, address_in(symbolizer, binary, offset), out);
+	d9__binaries_note_answer(symbolizer->binaries, binary, found);
+	if (!found)
 		tell_place(symbolizer, d9__binaries_get(symbolizer->binaries, binary)->name, offset, 0, out);
 	return true;
 }

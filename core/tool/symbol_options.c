@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/analysis.h"
 #include "base/directory.h"
@@ -10,6 +11,8 @@
 #include "tool/user_folder.h"
 
 #define NOT_TRIED -2
+#define LACKING_PARTS                                                                              \
+	10 /* a tenth without names is worth a word: of a symbolised trace only gaps have none */
 
 /* A descriptor, or below 0. */
 static int open_cache(void)
@@ -68,18 +71,33 @@ static const struct d9__symbol *own_function(const struct d9__frames *frames)
 	return &frames->items[0];
 }
 
-bool d9__symbol_name(void *context, struct d9__place *place)
+/* True if |frames| are of another module than the place is in: what lies at its address now came
+ * later. */
+static bool is_of_another(const struct d9__frames *frames, const struct d9__place *place)
+{
+	const char *plus = place->len ? memrchr(place->text, '+', place->len) : NULL,
+		   *module = frames->items[0].module;
+	size_t len = plus ? (size_t)(plus - place->text) : 0;
+
+	return len && module && (strlen(module) != len || memcmp(module, place->text, len) != 0);
+}
+
+static bool name_place(void *context, struct d9__place *place)
 {
 	static const enum d9__address_role roles[] = { [D9__PLACE_FUNCTION] = D9__ENTRY, [D9__PLACE_CALL] = D9__RETURN,
 						       [D9__PLACE_RUNNING] = D9__EXECUTING };
 	const struct d9__symbol *function;
 	struct d9__frames frames = { 0 };
 
-	if (place->len)
-		d9__symbolizer_resolve_name(context, place->text, place->len, roles[place->role], &frames);
+	bool found = place->len && d9__symbolizer_resolve_name(context, place->text, place->len,
+							       roles[place->role], &frames);
+
 	if (!frames.known && place->address)
 		d9__symbolizer_resolve(context, place->address, place->ns ? place->ns : D9__NO_TIME,
 				       roles[place->role], &frames);
+	if (found && is_of_another(&frames, place))
+		d9__symbolizer_resolve_name(context, place->text, place->len, roles[place->role],
+					    &frames);
 	if (!frames.n)
 		return false;
 	function = place->ns ? own_function(&frames) : d9__frames_one(&frames, roles[place->role]);
@@ -88,4 +106,35 @@ bool d9__symbol_name(void *context, struct d9__place *place)
 	place->line = function->line;
 	place->module = function->module;
 	return frames.known;
+}
+
+/* True if the functions of |binary| that were asked for have no names because of its file. */
+static bool is_lacking(const struct d9__binary *binary)
+{
+	return (binary->fate == D9__BINARY_REFUSED || binary->fate == D9__BINARY_MISSING) &&
+	       binary->nameless && LACKING_PARTS * binary->nameless >= binary->answers;
+}
+
+static bool find_lacking(void *context, size_t i, struct d9__lacking_file *out)
+{
+	const struct d9__binaries *binaries = d9__symbolizer_binaries(context);
+
+	for (size_t k = 0; k < d9__binaries_count(binaries); k++) {
+		const struct d9__binary *binary = d9__binaries_get(binaries, (uint32_t)k);
+
+		if (!is_lacking(binary) || i--)
+			continue;
+		out->path = *binary->path ? binary->path : binary->name;
+		out->why = binary->fate == D9__BINARY_REFUSED ? d9__binary_refusal(binary)
+							      : "not here";
+		out->is_other = binary->fate == D9__BINARY_REFUSED;
+		out->places = binary->nameless;
+		return true;
+	}
+	return false;
+}
+
+struct d9__namer d9__symbol_namer(struct d9__symbolizer *symbolizer)
+{
+	return (struct d9__namer) { name_place, symbolizer, find_lacking };
 }

@@ -4,7 +4,7 @@
 
 #include "symbol/symbolizer.h"
 
-struct d9__place;
+struct d9__namer;
 
 /*
  * Return the options that all symbolizers of this program begin with: no further places, no
@@ -22,8 +22,6 @@ int d9__symbol_open(struct d9__symbolizer **out);
  */
 int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *reader, const struct d9_event *event);
 
-/*
- * The naming function of struct d9__namer with a symbolizer as its context: names by module and
- * offset in the binaries, else by address in the trace's symbols.
- */
-bool d9__symbol_name(void *symbolizer, struct d9__place *place);
+/* A namer by |symbolizer|: by module and offset in the binaries, else by address in the trace's
+ * symbols. */
+struct d9__namer d9__symbol_namer(struct d9__symbolizer *symbolizer);

@@ -41,7 +41,7 @@ static void put_schemas(struct trace *t)
 	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 thread_name:135 callchain:8 cpu:137");
 	trace_schema(t, SYMBOL, "SymbolTableEntry",
 		     "addr:9 size:9 symbol_name:4 inline_depth:9 source_file:4 source_line:9");
-	trace_builtin(t, MODULE, "ModuleEvent");
+	trace_builtin_fields(t, MODULE, "ModuleEvent", "base start size path build_id unloaded");
 	trace_schema(t, LOSS, "RecorderLossEvent", "tid:13 worker_id:9 cause:4 events:9 from_ns:9 to_ns:9");
 	trace_schema(t, ENTER, "SpanEnter:x", "worker_id:9 span_id:9 parent_span_id:137 span_name:4 note:4");
 	trace_schema(t, LEAVE, "SpanExit:x", "worker_id:9 span_id:9 span_name:4");

@@ -111,7 +111,7 @@ static void put_others(struct trace *t, uint64_t ns)
 	static const uint64_t stack[] = { 0x10010, 0x10020 };
 	uint64_t text = pool(t, "", "");
 
-	trace_builtin(t, 40, "ModuleEvent");
+	trace_builtin_fields(t, 40, "ModuleEvent", "base start size path build_id unloaded");
 	trace_event(t, 40, ns, UINT64_C(0x10000), UINT64_C(0x10000), UINT64_C(0x1000), wrap("/", ""), bad, UINT64_C(0));
 	trace_builtin(t, 41, "SymbolTableEntry");
 	trace_event(t, 41, 0, UINT64_C(0x20000), UINT64_C(1), text, UINT64_C(0), text, UINT64_C(7));

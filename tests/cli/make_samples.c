@@ -198,7 +198,7 @@ static void begin(struct trace *t)
 	trace_batch(t);
 	trace_builtin(t, CLOCK, "ClockSyncEvent");
 	trace_builtin(t, METADATA, "SegmentMetadataEvent");
-	trace_builtin(t, MODULE, "ModuleEvent");
+	trace_builtin_fields(t, MODULE, "ModuleEvent", "base start size path build_id unloaded");
 	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
 	trace_builtin_fields(t, SPAWN, "TaskSpawnEvent", "task_id spawn_loc instrumented callback spawn_addr");
 	trace_builtin(t, ROW, "SymbolTableEntry");

@@ -205,7 +205,7 @@ static void make_module(struct trace *t, char **args)
 	const char *slash = strrchr(args[0], '/');
 
 	put_schemas(t);
-	trace_builtin(t, MODULE, "ModuleEvent");
+	trace_builtin_fields(t, MODULE, "ModuleEvent", "base start size path build_id unloaded");
 	snprintf(loc, sizeof(loc), "%s+0x%s @ %s+0x%s", slash + 1, args[2], slash + 1, args[3]);
 	trace_event(t, POLL_START, origin_ns, UINT64_C(0), UINT64_C(0), UINT64_C(5),
 		    (uint64_t)trace_string(t, loc));

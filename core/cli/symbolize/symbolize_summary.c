@@ -134,8 +134,8 @@ static void print_lacking(const struct lacking *lacking, FILE *out)
 	fprintf(out, ", %s of %s without a name: ", d9__units_count(lacking->counts.all - lacking->counts.named).text,
 		d9__units_count(lacking->counts.all).text);
 	if (binary->fate == D9__BINARY_REFUSED)
-		fputs("another build-id than the recorded one, not used; put the recorded file or its debug file "
-		      "into --debug-dir", out);
+		fprintf(out, "%s; put the recorded file or its debug file into --debug-dir",
+			d9__binary_refusal(binary));
 	else if (binary->fate == D9__BINARY_MISSING)
 		fputs("not here; put its debug file into --debug-dir", out);
 	else if (binary->fate == D9__BINARY_NO_FILE)

@@ -239,7 +239,11 @@ enum {
 	D9_MODULE_SIZE,
 	D9_MODULE_PATH,
 	D9_MODULE_BUILD_ID,
-	D9_MODULE_UNLOADED
+	D9_MODULE_UNLOADED,
+	D9_MODULE_FILE_SIZE, /* this and what follows: of files without a build-id; absent in old
+				traces */
+	D9_MODULE_FILE_MTIME_NS,
+	D9_MODULE_FILE_INODE
 };
 enum {
 	D9_OFF_CPU_WORKER_ID,

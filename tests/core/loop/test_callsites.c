@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "loop/callsites.h"
 #include "loop/generated.h"
 #include "ring/names.h"
+#include "segment/modules.h"
 #include "support/d9_test.h"
 
 /* The name that the trace has for tasks of |callsite|.  Valid until the next call. */
@@ -76,6 +79,30 @@ static void test_runtimes_of_languages_are_known_by_their_modules(void)
 	CU_ASSERT_PTR_NULL(d9__language_of("a+python"));
 }
 
+static void test_code_that_comes_where_a_module_was_has_a_callsite_of_its_own(void)
+{
+	const void *site = (const void *)(uintptr_t)name_of;
+	const void *own = (const void *)(uintptr_t)text_of;
+	const struct d9_callsite *before, *registered, *kept = d9_callsite(own, site, 0);
+	void *handle = dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL), *function;
+	struct link_map *map;
+
+	if (!handle)
+		return;
+	CU_ASSERT_EQUAL_FATAL(dlinfo(handle, RTLD_DI_LINKMAP, &map), 0);
+	function = (char *)map->l_addr + 64;
+	before = d9_callsite(function, site, 0);
+	registered = d9_callsite(own, function, 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text_of(before), "libutil"));
+	CU_ASSERT_PTR_EQUAL(d9_callsite(function, site, 0), before);
+	dlclose(handle);
+	if (d9__modules_scan() != 1)
+		return;
+	CU_ASSERT_PTR_NOT_EQUAL(d9_callsite(function, site, D9_CALLSITE_LOCKED), before);
+	CU_ASSERT_PTR_NOT_EQUAL(d9_callsite(own, function, D9_CALLSITE_LOCKED), registered);
+	CU_ASSERT_PTR_EQUAL(d9_callsite(own, site, 0), kept);
+}
+
 static void test_generated_code_is_called_after_the_module_that_registered_it(void)
 {
 	const void *site = (const void *)(uintptr_t)name_of;
@@ -140,6 +167,8 @@ int main(void)
 		  test_a_role_may_be_told_better_until_it_is_used },
 		{ "runtimes of languages are known by their modules",
 		  test_runtimes_of_languages_are_known_by_their_modules },
+		{ "code that comes where a module was has a callsite of its own",
+		  test_code_that_comes_where_a_module_was_has_a_callsite_of_its_own },
 		{ "generated code is called after the module that registered it",
 		  test_generated_code_is_called_after_the_module_that_registered_it },
 		{ "generated code is called after the kind of its tasks, too",

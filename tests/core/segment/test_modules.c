@@ -7,14 +7,17 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/own_memory.h"
 #include "base/sanitized.h"
+#include "base/time.h"
 #include "segment/modules.h"
 #include "support/d9_test.h"
 
@@ -76,6 +79,170 @@ static void test_module_that_comes_and_goes_is_told_twice(void)
 		CU_ASSERT_EQUAL(found.unloaded, 1);
 	}
 	d9__modules_release();
+}
+
+/* ---- files ---- */
+
+static char own_dir[] = "/tmp/dial9-modules.XXXXXX";
+
+/* Copy a library of the system to |path|, without its build-id if |bare|.  False: there is none. */
+static bool copy_library(const char *path, bool bare)
+{
+	static const char note[] = { 4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0 };
+	void *handle = dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL);
+	static char bytes[1 << 20], *found;
+	struct link_map *map;
+	FILE *in, *out;
+	size_t n;
+
+	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map))
+		return false;
+	in = fopen(map->l_name, "r");
+	out = fopen(path, "w");
+	CU_ASSERT_FATAL(in && out);
+	n = fread(bytes, 1, sizeof(bytes), in);
+	found = memmem(bytes, n, note, sizeof(note));
+	if (bare && found)
+		found[12] = 'X';
+	CU_ASSERT_EQUAL(fwrite(bytes, 1, n, out), n);
+	fclose(in);
+	fclose(out);
+	dlclose(handle);
+	return true;
+}
+
+/* A copy of the module whose path ends in |name|; its path is the table's. */
+struct wanted {
+	const char *name;
+	struct d9__module module;
+};
+
+static void find_module(void *arg, const struct d9__module *module)
+{
+	struct wanted *wanted = arg;
+	size_t len = strlen(module->path), own = strlen(wanted->name);
+
+	if (len >= own && !strcmp(module->path + len - own, wanted->name))
+		wanted->module = *module;
+}
+
+static uintptr_t gone_start, gone_end;
+
+static void note_gone(uintptr_t start, uintptr_t end)
+{
+	gone_start = start;
+	gone_end = end;
+}
+
+/* Load copy.so in a folder of its own by a relative path.  NULL: there is no library to copy. */
+static void *load_copy(bool bare, char path[64])
+{
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(strcpy(own_dir, "/tmp/dial9-modules.XXXXXX")));
+	CU_ASSERT_EQUAL_FATAL(chdir(own_dir), 0);
+	snprintf(path, 64, "%s/copy.so", own_dir);
+	return copy_library(path, bare) ? dlopen("./copy.so", RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+static void remove_copy(const char *path)
+{
+	unlink(path);
+	rmdir(own_dir);
+	d9__modules_on_unload(NULL);
+	d9__modules_release();
+}
+
+static void test_path_of_a_module_is_absolute_however_it_was_loaded(void)
+{
+	struct wanted copy = { .name = "copy.so" }, program = { .name = "test_modules" };
+	struct stat st;
+	char path[64];
+	void *handle = load_copy(false, path);
+
+	/* By where the process is now the file is not found. */
+	CU_ASSERT_EQUAL_FATAL(chdir("/"), 0);
+	d9__modules_scan();
+	d9__modules_each(find_module, &program);
+	CU_ASSERT_EQUAL_FATAL(program.module.path[0], '/');
+	CU_ASSERT_EQUAL(stat(program.module.path, &st), 0);
+	if (handle) {
+		d9__modules_each(find_module, &copy);
+		CU_ASSERT_STRING_EQUAL(copy.module.path, path);
+		CU_ASSERT_TRUE(copy.module.build_id_len > 0);
+		CU_ASSERT_EQUAL(copy.module.file_size, 0);
+		dlclose(handle);
+	}
+	remove_copy(path);
+}
+
+static void test_file_without_a_build_id_is_told_by_size_time_and_inode(void)
+{
+	struct wanted copy = { .name = "copy.so" };
+	char path[64];
+	void *handle = load_copy(true, path);
+	struct stat st;
+
+	if (handle) {
+		CU_ASSERT_EQUAL(stat(path, &st), 0);
+		d9__modules_scan();
+		d9__modules_each(find_module, &copy);
+		CU_ASSERT_EQUAL(copy.module.build_id_len, 0);
+		CU_ASSERT_EQUAL(copy.module.file_size, st.st_size);
+		CU_ASSERT_EQUAL(copy.module.file_mtime_ns,
+				d9__timespec_ns(&st.st_mtim));
+		CU_ASSERT_EQUAL(copy.module.file_inode, st.st_ino);
+		dlclose(handle);
+	}
+	remove_copy(path);
+}
+
+static void test_replaced_file_does_not_stand_in_for_the_loaded_one(void)
+{
+	struct wanted copy = { .name = "copy.so" };
+	char path[64];
+	void *handle = load_copy(true, path);
+	FILE *other;
+
+	if (handle) {
+		unlink(path);
+		other = fopen(path, "w");
+		CU_ASSERT_PTR_NOT_NULL_FATAL(other);
+		fclose(other);
+		d9__modules_scan();
+		d9__modules_each(find_module, &copy);
+		CU_ASSERT_STRING_EQUAL(copy.module.path, path);
+		CU_ASSERT_EQUAL(copy.module.file_inode, 0);
+		dlclose(handle);
+	}
+	remove_copy(path);
+}
+
+static void test_unloaded_module_is_told_by_its_addresses_and_in_the_next_segment(void)
+{
+	struct wanted copy = { .name = "copy.so" };
+	struct found found = { 0 };
+	char path[64];
+	void *handle = load_copy(false, path);
+
+	d9__modules_on_unload(note_gone);
+	d9__modules_scan();
+	d9__modules_report(note, &found);
+	if (handle) {
+		d9__modules_each(find_module, &copy);
+		dlclose(handle);
+		CU_ASSERT_EQUAL(d9__modules_scan(), 1);
+		CU_ASSERT_EQUAL(gone_start, copy.module.start);
+		CU_ASSERT_EQUAL(gone_end, copy.module.end);
+		/* A segment that ended before it was told of. */
+		d9__modules_renew();
+		found = (struct found){ 0 };
+		d9__modules_report(note, &found);
+		CU_ASSERT_EQUAL(found.unloaded, 1);
+		d9__modules_renew();
+		found = (struct found){ 0 };
+		d9__modules_report(note, &found);
+		CU_ASSERT_EQUAL(found.unloaded, 0);
+	}
+	remove_copy(path);
 }
 
 static int here;
@@ -401,6 +568,13 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "once per segment", test_modules_are_reported_once_per_segment },
 		{ "comes and goes", test_module_that_comes_and_goes_is_told_twice },
+		{ "path is absolute", test_path_of_a_module_is_absolute_however_it_was_loaded },
+		{ "a file without a build-id",
+		  test_file_without_a_build_id_is_told_by_size_time_and_inode },
+		{ "a file that was replaced",
+		  test_replaced_file_does_not_stand_in_for_the_loaded_one },
+		{ "unloaded modules are told",
+		  test_unloaded_module_is_told_by_its_addresses_and_in_the_next_segment },
 		{ "code of modules is told from their data and from stacks",
 		  test_code_of_modules_is_told_from_their_data_and_from_stacks },
 		{ "names", test_address_is_named_by_module_and_offset },

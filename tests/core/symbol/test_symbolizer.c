@@ -35,7 +35,7 @@ __attribute__((noinline)) int d9_test_known_function(int n)
 static void begin(struct trace *t)
 {
 	trace_batch(t);
-	trace_builtin(t, MODULE, "ModuleEvent");
+	trace_builtin_fields(t, MODULE, "ModuleEvent", "base start size path build_id unloaded");
 	trace_builtin(t, ROW, "SymbolTableEntry");
 	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
 	trace_schema(t, ENTER, "SpanEnter:libevent", "worker_id:9 span_id:9 parent_span_id:9 span_name:7");
