@@ -76,6 +76,7 @@ static void profile(void)
 	d9__sampler_start();
 	if (d9__options_late_start()) {
 		d9__blocking_watch();
+		d9__block_watch_threads();
 		d9__recorder_open_later(NULL, LATE_START_NS);
 	} else {
 		d9__recorder_open_early();

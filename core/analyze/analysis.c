@@ -292,6 +292,15 @@ double d9__analysis_switch_share(const struct d9__analysis *a)
 	return seen > 1 ? 1 : seen > duty ? seen : duty;
 }
 
+double d9__analysis_sampled_share(const struct d9__analysis *a)
+{
+	uint64_t used_ns = a->usage.program_ns;
+
+	if (!a->samples.period_ns || used_ns < D9__SECOND_NS / 2)
+		return -1;
+	return (double)(a->samples.on * a->samples.period_ns) / (double)used_ns;
+}
+
 uint64_t d9__analysis_wall_ns(const struct d9__analysis *a, uint64_t ns)
 {
 	return a->has_wall ? ns + a->anchor_wall_ns - a->anchor_ns : 0;

@@ -176,6 +176,16 @@ bool d9__analysis_has_any(const struct d9__analysis *analysis);
  */
 double d9__analysis_switch_share(const struct d9__analysis *analysis);
 
+/* Below this share of the CPU time, samples do not tell where the process's time went. */
+#define D9__SAMPLED_ENOUGH 0.8
+
+/*
+ * The share of the process's CPU time, without the recorder's, that samples stand for.  It can be a
+ * little over 1.  Below 0: not known, because nothing was sampled or less than half a second was
+ * used.
+ */
+double d9__analysis_sampled_share(const struct d9__analysis *analysis);
+
 /* A place in the recorded program, and what is found there.  All texts are borrowed. */
 struct d9__place {
 	const char *text; /* "memcached+0x1a2b0" */

@@ -453,7 +453,8 @@ static void on_usage(struct d9__analysis *a, const struct d9_event *event)
 
 	for (unsigned i = 0; i < D9__USAGE_FIELDS; i++)
 		values[i] = d9_event_known_u64(event, i, 0);
-	d9__usage_add(&a->usage, event->timestamp_ns, values);
+	d9__usage_add(&a->usage, event->timestamp_ns, values,
+		      d9_event_known_u64(event, D9_RESOURCE_USAGE_RECORDER_CPU_NS, 0));
 }
 
 static void on_loss(struct d9__analysis *a, const struct d9_event *event)

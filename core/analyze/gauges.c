@@ -7,6 +7,10 @@
 /* Shorter intervals say little about how many cores were in use. */
 #define CORES_MIN_NS (10 * D9__MS_NS)
 
+/* The recorder samples more often while the process records or computes: between others it was off,
+ * or all was at rest. */
+#define FOLLOWS_NS (3 * D9__SECOND_NS)
+
 void d9__gauge_add(struct d9__gauge *gauge, uint64_t ns, uint64_t value)
 {
 	if (gauge->samples == 0 || value > gauge->max) {
@@ -23,28 +27,33 @@ double d9__gauge_mean(const struct d9__gauge *gauge)
 	return gauge->samples ? (double)gauge->sum / (double)gauge->samples : 0;
 }
 
-static void note_cores(struct d9__resource_usage *usage, uint64_t ns,
-		       const uint64_t values[D9__USAGE_FIELDS])
+static void note_cpu(struct d9__resource_usage *usage, uint64_t ns,
+		     const uint64_t values[D9__USAGE_FIELDS], uint64_t recorder_ns)
 {
-	uint64_t wall_ns = ns - usage->last_ns;
-	double cpu_ns = 0;
+	uint64_t wall_ns = ns - usage->last_ns, cpu_ns = 0, own_ns = recorder_ns;
 
 	for (unsigned i = D9__USAGE_USER_NS; i <= D9__USAGE_SYSTEM_NS; i++)
 		if (values[i] > usage->last[i])
-			cpu_ns += (double)(values[i] - usage->last[i]);
-	if (wall_ns >= CORES_MIN_NS && cpu_ns / (double)wall_ns > usage->cores_max) {
-		usage->cores_max = cpu_ns / (double)wall_ns;
+			cpu_ns += values[i] - usage->last[i];
+	if (wall_ns >= CORES_MIN_NS && (double)cpu_ns / (double)wall_ns > usage->cores_max) {
+		usage->cores_max = (double)cpu_ns / (double)wall_ns;
 		usage->cores_max_at_ns = usage->last_ns;
 	}
+	/* Another thread of the recorder's begins at 0. */
+	if (recorder_ns >= usage->recorder_ns)
+		own_ns -= usage->recorder_ns;
+	if (wall_ns <= FOLLOWS_NS && cpu_ns > own_ns)
+		usage->program_ns += cpu_ns - own_ns;
 }
 
-void d9__usage_add(struct d9__resource_usage *usage, uint64_t ns, const uint64_t values[D9__USAGE_FIELDS])
+void d9__usage_add(struct d9__resource_usage *usage, uint64_t ns,
+		   const uint64_t values[D9__USAGE_FIELDS], uint64_t recorder_ns)
 {
 	if (usage->samples++ == 0) {
 		usage->first_ns = ns;
 		usage->growth[D9__USAGE_MAX_RSS_BYTES] = values[D9__USAGE_MAX_RSS_BYTES];
 	} else {
-		note_cores(usage, ns, values);
+		note_cpu(usage, ns, values, recorder_ns);
 		for (unsigned i = 0; i < D9__USAGE_FIELDS; i++)
 			if (values[i] > usage->last[i] && i != D9__USAGE_MAX_RSS_BYTES)
 				usage->growth[i] += values[i] - usage->last[i];
@@ -52,6 +61,7 @@ void d9__usage_add(struct d9__resource_usage *usage, uint64_t ns, const uint64_t
 	if (values[D9__USAGE_MAX_RSS_BYTES] > usage->growth[D9__USAGE_MAX_RSS_BYTES])
 		usage->growth[D9__USAGE_MAX_RSS_BYTES] = values[D9__USAGE_MAX_RSS_BYTES];
 	usage->last_ns = ns;
+	usage->recorder_ns = recorder_ns;
 	for (unsigned i = 0; i < D9__USAGE_FIELDS; i++)
 		usage->last[i] = values[i];
 }

@@ -35,12 +35,15 @@ struct d9__resource_usage {
 	uint64_t samples, first_ns, last_ns;
 	uint64_t last[D9__USAGE_FIELDS];
 	uint64_t growth[D9__USAGE_FIELDS]; /* sums of positive differences; max_rss: the maximum */
+	uint64_t recorder_ns;		   /* CPU time of the recorder, at the last */
+	uint64_t program_ns; /* CPU time of all else between samples that follow each other:
+				recording was on */
 	double cores_max;                  /* CPU time per wall time, most between two samples */
 	uint64_t cores_max_at_ns;
 };
 
 void d9__usage_add(struct d9__resource_usage *usage, uint64_t ns,
-		   const uint64_t values[D9__USAGE_FIELDS]);
+		   const uint64_t values[D9__USAGE_FIELDS], uint64_t recorder_ns);
 
 /* CPU time per wall time over all samples; 0 with fewer than two. */
 double d9__usage_cores(const struct d9__resource_usage *usage);

@@ -52,14 +52,22 @@ static inline uint64_t d9__block_now(const struct d9__slot *slot)
 	return base_ns + (ticks * slot->mult >> D9__CLOCK_SHIFT);
 }
 
+/* Start the recorder, if it waits for a call of the program.  Not in forked children, most of which
+ * call a few and end. */
+static inline void d9__block_start_pending(void)
+{
+	if (__builtin_expect(atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed) ==
+				     D9__PENDING_START,
+			     0))
+		d9__recorder_do_pending();
+}
+
 /* The stamp before a call that is timed; 0: it is not. */
 static inline uint64_t d9__block_begin(void)
 {
 	const struct d9__slot *slot;
 
-	/* Not for forked children, most of which only call such functions and end. */
-	if (__builtin_expect(atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed) == D9__PENDING_START, 0))
-		d9__recorder_do_pending();
+	d9__block_start_pending();
 	if (__builtin_expect(!d9__block_is_inside(), 1))
 		return 0;
 	slot = d9__self.slot;

@@ -149,7 +149,13 @@ static void put_count(const struct drawing *d, const char **between, uint64_t n,
 static void put_missing(const struct drawing *d)
 {
 	const char *between = "";
+	char share[128];
 
+	d9__profile_share(d->profile, share, sizeof(share));
+	if (share[0]) {
+		fputs(share, d->out);
+		between = "; ";
+	}
 	put_count(d, &between, d->tree->with_unknown, "with functions without a name (grey)");
 	put_count(d, &between, d->tree->truncated, "without their outer frames ([cut stack])");
 	put_count(d, &between, d->tree->without, "without a stack");

@@ -395,6 +395,17 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
 	return status;
 }
 
+void d9__profile_share(const struct d9__profile *profile, char *buf, size_t size)
+{
+	double share = d9__analysis_sampled_share(&profile->analysis);
+
+	buf[0] = '\0';
+	if (profile->wanted.kind == D9__PROFILE_KIND_CPU && share >= 0 &&
+	    share < D9__SAMPLED_ENOUGH)
+		snprintf(buf, size, "samples cover %s of the process's CPU time",
+			 d9__units_percent(share).text);
+}
+
 int d9__profile_close(struct d9__profile *profile, const char *command, int err)
 {
 	return d9__traces_close(command, profile->reader, err);

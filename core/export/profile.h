@@ -113,6 +113,10 @@ struct d9__profile {
 	int err;			  /* of the analysis's callbacks */
 };
 
+/* "samples cover 35 % of the process's CPU time", or "" where they cover enough of it, or are of
+ * something else. */
+void d9__profile_share(const struct d9__profile *profile, char *buf, size_t size);
+
 /* Return |n| of the profile's unit as text: "3 samples", "1.34 MiB", "25.0 ms". */
 struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t n);
 

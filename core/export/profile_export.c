@@ -122,10 +122,14 @@ static int explain_output(const char *command, const char *path, int err)
 static int write_file(const char *command, struct d9__profile *profile, const struct d9__profile_target *target)
 {
 	struct d9__sink *sink;
+	char share[128];
 	int status, err = d9__export_sink_open(target->path, target->gzip, &sink);
 
 	if (err)
 		return explain_output(command, target->path, err);
+	d9__profile_share(profile, share, sizeof(share));
+	if (share[0])
+		d9__cmd_fail(command, "%s", share);
 	err = fill(sink, profile, target);
 	status = d9__profile_close(profile, command, err == -ENOMEM ? err : 0);
 	if (err == -ENOMEM) {

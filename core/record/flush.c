@@ -223,17 +223,35 @@ static void once_a_second(uint64_t now_ns, bool active)
 		note_health(now_ns);
 }
 
-/* Sources speak while the program does, and once more when it falls silent. */
+/* Whether the process used a tenth of a processor since the latest tick: threads compute that
+ * record nothing. */
+static bool computes(uint64_t now_ns)
+{
+	uint64_t before_ns = self->used_ns, wall_ns = now_ns - self->used_at_ns;
+	struct timespec used;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used))
+		return false;
+	self->used_ns = d9__timespec_ns(&used);
+	self->used_at_ns = now_ns;
+	return self->used_ns - before_ns > wall_ns / 10;
+}
+
+/* Sources speak while the program does, or computes, and once more when it falls silent. */
 static void run_sources(uint64_t now_ns, bool active)
 {
 	struct d9__slot *slot;
 
 	self->source_ns = UINT64_MAX;
-	if (!active || (d9__flush.early && !self->heard) || !d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT))
+	if ((!active && !computes(now_ns)) || (d9__flush.early && !self->heard) ||
+	    !d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT))
 		return;
 	slot = d9__slot_self();
 	if (slot)
 		self->source_ns = d9__sources_run(slot, now_ns, self->pace.brisk);
+	/* A tick that comes anyway is enough. */
+	if (!active)
+		self->source_ns = UINT64_MAX;
 }
 
 /* Callbacks that have not returned: they write nothing, so this thread tells of them. */

@@ -44,6 +44,8 @@ struct d9__flush_self {
 	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
 	unsigned seconds;
 	uint64_t source_ns; /* when the next source is due */
+	uint64_t used_ns,
+		used_at_ns; /* CPU time of the process at the latest tick, and when that was */
 	uint64_t grow_ns;   /* the ring could not grow: when to try again */
 };
 extern struct d9__flush_self d9__flush_self;

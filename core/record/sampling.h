@@ -13,6 +13,7 @@ struct d9_options;
 struct d9__sampling {
 	_Atomic(uint32_t) cpu_hz;    /* of CPU time; 0: off */
 	_Atomic(bool) all_threads;   /* not only those that run loops */
+	_Atomic(bool) thread_made; /* since the sampler looked for threads, the program made one */
 	_Atomic(uint64_t) idle_ns;   /* mean of waits between two dumps of tasks */
 	_Atomic(uint64_t) segment_ns; /* as long as a segment lasts */
 	_Atomic(uint64_t) accept_queue_ns; /* least time between two looks at one accept queue */

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <sys/resource.h>
+#include <time.h>
 
 #include "base/time.h"
 #include "record/source.h"
@@ -14,6 +15,14 @@ static uint64_t ns_of(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * D9__SECOND_NS + (uint64_t)tv->tv_usec * D9__US_NS;
 }
 
+/* CPU time of the flush thread, which this is. */
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) ? 0 : d9__timespec_ns(&used);
+}
+
 static void write_usage(struct d9__slot *slot, uint64_t now_ns)
 {
 	struct rusage ru;
@@ -21,7 +30,7 @@ static void write_usage(struct d9__slot *slot, uint64_t now_ns)
 
 	if (getrusage(RUSAGE_SELF, &ru))
 		return;
-	p = d9__emit_begin(slot, D9__EVENT_RESOURCE_USAGE, now_ns, 9 * D9__VARINT_MAX);
+	p = d9__emit_begin(slot, D9__EVENT_RESOURCE_USAGE, now_ns, 10 * D9__VARINT_MAX);
 	if (!p)
 		return;
 	p = d9__varint_put(p, ns_of(&ru.ru_utime));
@@ -33,6 +42,7 @@ static void write_usage(struct d9__slot *slot, uint64_t now_ns)
 	p = d9__varint_put(p, (uint64_t)ru.ru_oublock);
 	p = d9__varint_put(p, (uint64_t)ru.ru_nvcsw);
 	p = d9__varint_put(p, (uint64_t)ru.ru_nivcsw);
+	p = d9__varint_put(p, own_cpu_ns());
 	d9__emit_end(slot, p);
 }
 

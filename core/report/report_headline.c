@@ -59,6 +59,23 @@ static void describe_data(const struct d9__report_all *all, const struct d9__rep
 		snprintf(buf, size, hooks ? "complete" : "complete, hooks not told");
 }
 
+/* "  samples cover 35 % of the CPU time": where that is so little that they do not tell where the
+ * time went. */
+static void describe_share(const struct d9__report_all *all, char *buf, size_t size)
+{
+	double least = D9__SAMPLED_ENOUGH;
+
+	for (size_t i = 0; i < all->n; i++) {
+		double share = d9__analysis_sampled_share(all->reports[i].analysis);
+
+		if (share >= 0 && share < least)
+			least = share;
+	}
+	if (least < D9__SAMPLED_ENOUGH)
+		snprintf(buf, size, "  samples cover %s of the CPU time",
+			 d9__units_percent(least).text);
+}
+
 /* "1.38 s on the CPU in 3 threads, by samples": where no loop ran. */
 static void describe_samples(const struct d9__report_all *all, char *buf, size_t size)
 {
@@ -82,18 +99,20 @@ void d9__report_headline(const struct d9__report_all *all, const struct d9__repo
 	uint64_t start_ns = d9__analysis_start_ns(all->first);
 	uint64_t end_ns = d9__reports_end_ns(all->reports, all->n);
 	const char *program = d9__report_program(all->first);
-	char data[160], busy[160] = "", processes[48], *line;
+	char data[160], busy[160] = "", share[128] = "", processes[48], *line;
 	size_t column;
 
 	describe_data(all, findings, n, data, sizeof(data));
 	if (!d9__report_has_loops(all))
 		describe_samples(all, busy, sizeof(busy));
+	describe_share(all, share, sizeof(share));
 	snprintf(processes, sizeof(processes), "%zu processes", all->n);
 	if (all->n > 1)
 		program = processes;
 	else if (!*program)
 		program = "trace";
-	if (asprintf(&line, "%s  %s%s%s", d9__units_ns(end_ns > start_ns ? end_ns - start_ns : 0).text, data,
+	if (asprintf(&line, "%s  %s%s%s%s",
+		     d9__units_ns(end_ns > start_ns ? end_ns - start_ns : 0).text, data, share,
 		     busy[0] ? "  " : "", busy) < 0) {
 		page->err = -ENOMEM;
 		return;

@@ -312,6 +312,16 @@ static void put_threads(struct d9__json *json, const struct d9__analysis *a)
 	free(sorted);
 }
 
+static void put_cpu_share(struct d9__json *json, const struct d9__analysis *a)
+{
+	double share = d9__analysis_sampled_share(a);
+
+	if (share < 0)
+		d9__json_null(json, "cpu_share");
+	else
+		d9__json_double(json, "cpu_share", share);
+}
+
 static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 {
 	const struct d9__samples *samples = &a->samples;
@@ -328,6 +338,7 @@ static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "stacks", samples->stacks.n);
 	d9__json_u64(json, "top_off_cpu_stack", top ? top->off : 0);
 	d9__json_u64(json, "period_ns", samples->period_ns);
+	put_cpu_share(json, a);
 	put_threads(json, a);
 	d9__json_close(json, '}');
 }

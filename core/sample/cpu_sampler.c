@@ -50,6 +50,8 @@ struct sampled {
 	_Atomic(uint64_t) left_ns;  /* ... and the CPU time that it had used by then, and the flush thread has told since */
 	struct d9__slot *slot, *sink; /* the thread's own, NULL: it has none; where samples go */
 	volatile sig_atomic_t inside;
+	_Atomic(uint32_t) owed; /* periods that a new thread had used before it got its timer, which
+				   its first sample stands for */
 	_Atomic(uint64_t) taken;
 	_Atomic(unsigned) newest; /* release: of |names|, the other is for the next name */
 	char names[2][16];
@@ -114,7 +116,8 @@ static bool is_whole(const struct sampled *thread)
 
 static void take_sample(struct sampled *thread, const siginfo_t *info, const void *context)
 {
-	uint32_t periods = info->si_overrun > 0 ? 1u + (uint32_t)info->si_overrun : 1u;
+	uint32_t periods = 1 + atomic_exchange_explicit(&thread->owed, 0, memory_order_relaxed) +
+			   (info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0);
 	uint32_t nowhere = periods > thread->stack_copies ? periods - thread->stack_copies : 0;
 	struct d9__sample_raw raw = { .worker = thread->slot ? thread->slot->worker : D9__SAMPLE_NO_WORKER,
 				      .tid = tid_of(thread) };
@@ -218,9 +221,27 @@ static void stop_all(void)
 	}
 }
 
+/* A sample without a stack of |periods| that the thread used: of those it is known how many they
+ * were, not where they went. */
+static void tell_nowhere(struct sampled *thread, uint32_t tid, uint64_t periods)
+{
+	struct d9__sample_raw raw = { .worker = D9__SAMPLE_NO_WORKER, .tid = tid };
+
+	if (thread->slot)
+		raw.worker = __atomic_load_n(&thread->slot->worker, __ATOMIC_RELAXED);
+	raw.nowhere = periods < D9__SAMPLE_COPIES_MAX ? (uint32_t)periods : D9__SAMPLE_COPIES_MAX;
+	snprintf(raw.thread_name, sizeof(raw.thread_name), "%s", thread->names[thread->newest]);
+	d9__sample_leave(thread->sink, &raw, thread->pcs, d9__clock_mono_ns());
+}
+
 static void let_go(struct sampled *thread)
 {
+	uint32_t owed;
+
 	stop_timer(thread);
+	owed = atomic_exchange_explicit(&thread->owed, 0, memory_order_relaxed);
+	if (owed && tid_of(thread))
+		tell_nowhere(thread, tid_of(thread), owed);
 	set_tid(thread, 0);
 }
 
@@ -273,17 +294,36 @@ static void prepare(struct sampled *thread, uint32_t index, uint32_t tid, struct
 		atomic_store(&high, index + 1);
 }
 
+/*
+ * How much more CPU time the thread may use until its first sample: to anywhere in a period, else
+ * threads that live for less than some periods have too few samples.  A new thread's periods begin
+ * at its start; what it has used of them is owed.
+ */
+static uint64_t first_of(struct sampled *thread, uint32_t index, uint64_t period_ns)
+{
+	uint64_t first_ns = 1 + (period_ns * (tid_of(thread) * 0x9e3779b1u) >> 32);
+	uint64_t used_ns = d9__sampled_is_new(index) ? d9__cpu_timer_used_ns(tid_of(thread)) : 0;
+	uint64_t owed = used_ns < first_ns ? 0 : 1 + (used_ns - first_ns) / period_ns;
+
+	atomic_store_explicit(&thread->owed,
+			      owed < D9__SAMPLE_COPIES_MAX ? (uint32_t)owed : D9__SAMPLE_COPIES_MAX,
+			      memory_order_relaxed);
+	return first_ns + owed * period_ns - used_ns;
+}
+
 /* The program does not take the signal away meanwhile: what comes by it before would meet the program's action. */
 static int start_timer(struct sampled *thread, uint32_t index)
 {
+	uint64_t period_ns = D9__SECOND_NS / self.hz, first_ns = first_of(thread, index, period_ns);
 	int timer = -EINVAL;
 
 	/* The first signal comes behind this; a checker of threads knows nothing of timers. */
 	D9__TSAN_RELEASE(thread);
 	d9__cpu_signal_lock();
 	if (d9__cpu_signal_is(self.signal) && !is_barred(tid_of(thread)))
-		timer = d9__cpu_timer_start(tid_of(thread), self.signal, (int)(D9__CPU_SIGNAL_MAGIC | index),
-					    D9__SECOND_NS / self.hz);
+		timer = d9__cpu_timer_start(tid_of(thread), self.signal,
+					    (int)(D9__CPU_SIGNAL_MAGIC | index), first_ns,
+					    period_ns);
 	if (timer >= 0)
 		atomic_store(&thread->timer, timer);
 	d9__cpu_signal_unlock();
@@ -295,8 +335,6 @@ static void tell_blocked(struct sampled *thread, uint32_t tid)
 {
 	uint64_t left_ns = atomic_load_explicit(&thread->left_ns, memory_order_relaxed);
 	uint64_t used_ns, periods, period_ns = D9__SECOND_NS / self.hz;
-	struct d9__sample_raw raw = { .worker = thread->slot ? __atomic_load_n(&thread->slot->worker, __ATOMIC_RELAXED) : D9__SAMPLE_NO_WORKER,
-				     .tid = tid };
 
 	if (atomic_load(&thread->left_tid) != tid)
 		return;
@@ -304,9 +342,7 @@ static void tell_blocked(struct sampled *thread, uint32_t tid)
 	periods = used_ns > left_ns ? (used_ns - left_ns) / period_ns : 0;
 	if (!periods)
 		return;
-	raw.nowhere = periods < D9__SAMPLE_COPIES_MAX ? (uint32_t)periods : D9__SAMPLE_COPIES_MAX;
-	snprintf(raw.thread_name, sizeof(raw.thread_name), "%s", thread->names[thread->newest]);
-	d9__sample_leave(thread->sink, &raw, thread->pcs, d9__clock_mono_ns());
+	tell_nowhere(thread, tid, periods);
 	atomic_fetch_add_explicit(&thread->left_ns, periods * period_ns, memory_order_relaxed);
 }
 

@@ -24,11 +24,9 @@
  * By system calls: the C library's timers of threads would start a thread of its own, and it knows no clock of a thread
  * that is not told by its pthread_t.
  */
-int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
+int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t first_ns, uint64_t period_ns)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal };
-	/* Anywhere in the first period: else threads that live for less than some periods have too few samples. */
-	uint64_t first_ns = 1 + (period_ns * (tid * 0x9e3779b1u) >> 32);
 	struct itimerspec every = { d9__timespec_of(period_ns), d9__timespec_of(first_ns) };
 	int timer;
 

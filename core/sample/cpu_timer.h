@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /*
- * Send |signal| with |value| to thread |tid| of this process, after each |period_ns| of its CPU time; the first time
- * somewhere inside the first of them.  The timer's number or -errno: -EAGAIN where no more signals may be queued
- * (RLIMIT_SIGPENDING), -EINVAL where the thread is gone.
+ * Send |signal| with |value| to thread |tid| of this process, after each |period_ns| of its CPU
+ * time; the first time |first_ns| from now.  The timer's number or -errno: -EAGAIN where no more
+ * signals may be queued (RLIMIT_SIGPENDING), -EINVAL where the thread is gone.
  */
-int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns);
+int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t first_ns, uint64_t period_ns);
 
 /* A signal may still come. */
 void d9__cpu_timer_stop(int timer);

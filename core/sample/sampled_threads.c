@@ -13,20 +13,31 @@
 #include "base/thread.h"
 #include "base/time.h"
 #include "record/sampling.h"
+#include "ring/clock.h"
 #include "sample/sampled_threads.h"
 
 struct sampled_thread {
 	uint32_t tid; /* 0: none */
 	bool met;     /* by the walk that goes on */
+	bool is_new;  /* d9__sampled_is_new() */
 	char name[16];
 };
 
 static struct {
 	struct sampled_thread threads[D9__SAMPLED_MAX];
 	uint32_t high, left_out;
+	uint32_t found; /* the index that was looked for last */
 	nlink_t links; /* of /proc/self/task, which has one for each thread */
 	uint64_t second_ns;
+	bool watched;
+	bool walked;	  /* before, and every tick since has looked */
+	uint64_t walk_ns; /* when there may be the next walk for a thread that was made */
 } self;
+
+#define WALK_EVERY_NS (5 * D9__MS_NS)
+#define WALK_SHARE    20 /* of its time, at most, in which the flush thread walks */
+
+void (*d9__sampled_watch)(void);
 
 uint32_t d9__sampled_high(void)
 {
@@ -43,6 +54,11 @@ const char *d9__sampled_name(uint32_t index)
 	return self.threads[index].name;
 }
 
+bool d9__sampled_is_new(uint32_t index)
+{
+	return self.threads[index].is_new;
+}
+
 uint32_t d9__sampled_left_out(void)
 {
 	return self.left_out;
@@ -50,18 +66,31 @@ uint32_t d9__sampled_left_out(void)
 
 uint32_t d9__sampled_find(uint32_t tid)
 {
-	for (uint32_t i = 0; i < self.high; i++)
-		if (self.threads[i].tid == tid)
-			return i;
+	uint32_t index = self.found;
+
+	/* A walk meets most threads in the order in which they stand here. */
+	for (uint32_t i = 0; i < self.high; i++) {
+		index = index + 1 < self.high ? index + 1 : 0;
+		if (self.threads[index].tid != tid)
+			continue;
+		self.found = index;
+		return index;
+	}
 	return D9__SAMPLED_MAX;
 }
 
 void d9__sampled_forget(void)
 {
 	memset(self.threads, 0, self.high * sizeof(self.threads[0]));
-	self.high = self.left_out = 0;
+	self.high = self.left_out = self.found = 0;
 	self.links = 0;
-	self.second_ns = 0;
+	self.second_ns = self.walk_ns = 0;
+	self.walked = false;
+}
+
+void d9__sampled_rest(void)
+{
+	self.walked = false;
 }
 
 static void read_name(uint32_t tid, char name[16])
@@ -130,40 +159,55 @@ static uint32_t free_place(void)
 	return D9__SAMPLED_MAX;
 }
 
-static void meet(uint32_t tid)
+static void meet(uint32_t tid, bool renew)
 {
 	uint32_t index = d9__sampled_find(tid);
+	bool is_new = index == D9__SAMPLED_MAX && self.walked;
 	char name[16];
 
-	if (index < D9__SLOT_COUNT)
+	if (index < D9__SAMPLED_MAX)
+		self.threads[index].met = true;
+	if (index < D9__SLOT_COUNT || (index < D9__SAMPLED_MAX && !renew))
 		return;
 	read_name(tid, name);
 	if (!strncmp(name, D9__THREAD_NAMES, strlen(D9__THREAD_NAMES)))
 		return;
 	if (index == D9__SAMPLED_MAX)
 		index = free_place();
-	if (index < D9__SAMPLED_MAX)
-		put(index, tid, name);
-	else
+	if (index == D9__SAMPLED_MAX) {
 		self.left_out++;
+		return;
+	}
+	put(index, tid, name);
+	self.threads[index].is_new = is_new;
 }
 
-static void walk_tasks(void)
+/* |renew|: read all names, also of threads that are known.  A thread that is made from now on asks
+ * for another walk. */
+static void walk_tasks(bool renew, uint64_t now_ns)
 {
 	struct d9__dir tasks;
+	uint64_t walk_ns;
 	const char *name;
 
+	/* acquire: pairs with the release of the thread that made one, which is in /proc by then */
+	atomic_exchange_explicit(&d9__sampling.thread_made, false, memory_order_acquire);
 	self.left_out = 0;
+	self.walk_ns = now_ns + WALK_EVERY_NS;
 	if (d9__dir_open(&tasks, "/proc/self/task"))
 		return;
 	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
 		self.threads[i].met = false;
 	while ((name = d9__dir_next(&tasks)))
-		meet((uint32_t)strtoul(name, NULL, 10));
+		meet((uint32_t)strtoul(name, NULL, 10), renew);
 	d9__dir_close(&tasks);
 	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
 		if (!self.threads[i].met)
 			self.threads[i].tid = 0;
+	self.walked = true;
+	walk_ns = (d9__clock_mono_ns() - now_ns) * WALK_SHARE;
+	if (walk_ns > WALK_EVERY_NS)
+		self.walk_ns = now_ns + walk_ns;
 }
 
 static void forget_others(void)
@@ -172,6 +216,7 @@ static void forget_others(void)
 		self.threads[i].tid = 0;
 	self.left_out = 0;
 	self.links = 0;
+	self.walked = false;
 }
 
 static void renew_names(void)
@@ -192,11 +237,17 @@ static bool has_changed(void)
 	return self.links != before;
 }
 
-void d9__sampled_look(const struct d9__slot *own, uint64_t now_ns)
+uint64_t d9__sampled_look(const struct d9__slot *own, uint64_t now_ns)
 {
 	bool all = atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed);
 	bool due = now_ns - self.second_ns >= D9__SECOND_NS;
+	bool made = atomic_load_explicit(&d9__sampling.thread_made, memory_order_relaxed);
 
+	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
+		self.threads[i].is_new = false;
+	if (all && d9__sampled_watch && !self.watched)
+		d9__sampled_watch();
+	self.watched |= all;
 	look_at_slots(own);
 	if (due) {
 		self.second_ns = now_ns;
@@ -204,6 +255,9 @@ void d9__sampled_look(const struct d9__slot *own, uint64_t now_ns)
 	}
 	if (!all)
 		forget_others();
-	else if (has_changed() || due)
-		walk_tasks();
+	else if (due || (made && now_ns >= self.walk_ns) || has_changed())
+		walk_tasks(due, now_ns);
+	return all && atomic_load_explicit(&d9__sampling.thread_made, memory_order_relaxed)
+		       ? self.walk_ns
+		       : UINT64_MAX;
 }

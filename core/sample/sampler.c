@@ -87,6 +87,7 @@ static void rest(uint64_t now_ns)
 	if (self.resting)
 		return;
 	self.resting = true;
+	d9__sampled_rest();
 	d9__cpu_sampler_rest();
 	d9__perf_sampler_end(own, now_ns);
 	d9__switch_slices_end(own, now_ns);
@@ -113,26 +114,28 @@ static void sample_on_cpu(struct d9__slot *own, uint32_t hz, uint32_t backend, u
 	say_rate(hz);
 }
 
+static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
 static void sample(struct d9__slot *own, uint32_t hz, bool off_cpu, uint64_t now_ns)
 {
 	uint32_t backend = atomic_load_explicit(&d9__sampling.cpu_backend, memory_order_relaxed);
-	uint64_t due_ns = UINT64_MAX;
+	uint64_t due_ns;
 	bool again = now_ns - self.second_ns >= D9__SECOND_NS;
 
 	self.resting = false;
 	/* Or there is nothing else to record. */
 	self.cpu.asked = backend != D9_CPU_BACKEND_AUTO || !d9__gate_open(D9__GATE_LOOP);
 	d9__unwind_tables_refresh(now_ns);
-	d9__sampled_look(own, now_ns);
+	due_ns = d9__sampled_look(own, now_ns);
 	if (hz)
 		sample_on_cpu(own, hz, backend, now_ns);
 	if (hz && is_perf(backend) && !strncmp(self.cpu.now, "on", 2))
-		due_ns = now_ns + D9__PERF_LOOK_NS;
-	if (off_cpu) {
-		uint64_t slice_ns = d9__switch_slices_tick(own, now_ns, self.off_cpu.now);
-
-		due_ns = slice_ns < due_ns ? slice_ns : due_ns;
-	}
+		due_ns = sooner(due_ns, now_ns + D9__PERF_LOOK_NS);
+	if (off_cpu)
+		due_ns = sooner(due_ns, d9__switch_slices_tick(own, now_ns, self.off_cpu.now));
 	d9__kernel_names_look(own, now_ns, false);
 	atomic_store_explicit(&d9__sampling.due_ns, due_ns == UINT64_MAX ? 0 : due_ns, memory_order_relaxed);
 	if (again)

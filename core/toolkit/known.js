@@ -29,7 +29,7 @@ export const KNOWN_EVENTS = {
 	AllocEvent: 'tid! size! addr callchain:s sample_rate_bytes',
 	FreeEvent: 'tid! addr size! alloc_timestamp_ns!',
 	MemoryProfileOverflowEvent: 'dropped_allocs! dropped_frees! evicted',
-	ProcessResourceUsageEvent: 'user_cpu_ns system_cpu_ns max_rss_bytes minor_faults major_faults block_input_ops block_output_ops voluntary_context_switches involuntary_context_switches',
+	ProcessResourceUsageEvent: 'user_cpu_ns system_cpu_ns max_rss_bytes minor_faults major_faults block_input_ops block_output_ops voluntary_context_switches involuntary_context_switches recorder_cpu_ns',
 	TcpAcceptQueueEvent: 'socket_cookie socket_inode ip_version local_addr:t local_port pending_connections backlog_limit worker_id',
 	SymbolTableEntry: 'addr! size symbol_name:t inline_depth source_file:t source_line',
 	'SpanEnter:': SPAN_STAY, SpanEnter__: SPAN_STAY, SpanEnterEvent: SPAN_STAY,

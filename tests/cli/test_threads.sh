@@ -68,6 +68,54 @@ int main(void)
 	return 0;
 }
 END
+# Of short threads, one after the other: the folder of threads has as many links before and after.
+cat >short.c <<'END'
+#include "work.h"
+
+static void *live_shortly(void *unused)
+{
+	compute(0.2);
+	return unused;
+}
+
+static void run_short_threads(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 12; i++) {
+		pthread_create(&thread, NULL, live_shortly, NULL);
+		pthread_join(thread, NULL);
+	}
+}
+
+#ifdef WITH_LOOP
+#include <event2/event.h>
+
+static void on_timer(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd, (void)what;
+	await_sampling();
+	compute(0.1);
+	run_short_threads();
+	event_base_loopbreak(base);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+
+	event_add(event_new(base, -1, 0, on_timer, base), &(struct timeval){ 0, 1000 });
+	event_base_dispatch(base);
+}
+#else
+int main(void)
+{
+	run_short_threads();
+}
+#endif
+END
+cc -g -O2 -pthread -I"$top_srcdir/tests/cli" -o short short.c || exit 99
+cc -g -O2 -pthread -I"$top_srcdir/tests/cli" -DWITH_LOOP -o short-loop short.c -levent || exit 99
 cc -g -O2 -pthread -I"$top_srcdir/tests/cli" -o plain plain.c || exit 99
 cc -g -O2 -pthread -I"$top_srcdir/tests/cli" -o loop loop.c -levent || exit 99
 
@@ -120,6 +168,26 @@ recorded forks --profile-only -- ./plain forks
 say "beside a loop"
 recorded loop.tr -- ./loop
 recorded all.tr --cpu-threads all -- ./loop
+
+# share TRACE: of the process's CPU time, that samples stand for.
+share() {
+	"$dial9" report --json "$1" | sed -n 's/^ *"cpu_share": \(0\.9[5-9].*\|1\.0[0-5].*\),$/95 % or more/p; s/^ *"cpu_share": \([0-9.]*\),$/\1/p'
+}
+
+say "threads that live for 200 ms each: samples stand for what they use"
+"$dial9" record --quiet --profile-only -o short.tr -- ./short
+share short.tr
+"$dial9" record --quiet --cpu-threads all -o short-loop.tr -- ./short-loop
+share short-loop.tr
+
+say "where they are not sampled, the report, flame graphs and exports say so first"
+"$dial9" record --quiet -o outside.tr -- ./short-loop
+covers() { sed 's/cover 0 %/cover few %/; s/cover [0-9.]* %/cover few %/' | grep -o "samples cover few % of the.* CPU time"; }
+"$dial9" report outside.tr | sed 1q | covers
+"$dial9" flamegraph -o - outside.tr 2>said | covers
+covers <said
+"$dial9" export --format folded -o - outside.tr 2>&1 >/dev/null | covers
+echo "where they are: $("$dial9" report short-loop.tr | grep -c 'samples cover')"
 
 say "too short for a sample"
 "$dial9" record --profile-only -o none -- true

@@ -70,7 +70,10 @@ void story_begin(struct story *s)
 	trace_builtin(t, TASK_DUMP, "TaskDumpEvent");
 	trace_builtin(t, ACCEPT_QUEUE, "TcpAcceptQueueEvent");
 	trace_builtin(t, LOSS, "RecorderLossEvent");
-	trace_builtin(t, USAGE, "ProcessResourceUsageEvent");
+	trace_builtin_fields(
+		t, USAGE, "ProcessResourceUsageEvent",
+		"user_cpu_ns system_cpu_ns max_rss_bytes minor_faults major_faults block_input_ops "
+		"block_output_ops voluntary_context_switches involuntary_context_switches");
 	trace_builtin(t, METADATA, "SegmentMetadataEvent");
 	trace_schema(t, SPAN_ENTER, "SpanEnter:libevent",
 		     "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
