@@ -187,10 +187,13 @@ static void between_rounds(struct d9__findings *findings, const struct d9__worke
 				 d9__units_count(time->outside_n).text);
 }
 
-/* How long the thread slept there, without what the machine took of that. */
-static uint64_t asleep_outside_ns(const struct d9__loop_time *time, const struct d9__owners *owners)
+/*
+ * Whether the thread sleeps there for longer than it works: it waits by itself, around its loop.
+ * Where the machine explains most of what no reading does, it was ready instead.
+ */
+static bool sleeps_outside(const struct d9__loop_time *time, const struct d9__owners *owners)
 {
-	return (uint64_t)((1 - owners->machine_part) * (double)time->outside_asleep_ns);
+	return 2 * owners->machine_part < 1 && time->outside_ns < time->outside_asleep_ns;
 }
 
 void d9__check_between_rounds(struct d9__findings *findings)
@@ -203,8 +206,7 @@ void d9__check_between_rounds(struct d9__findings *findings)
 		const struct d9__owners *owners = &findings->owners[i];
 		struct d9__hold hold = hold_of(worker);
 
-		/* One that sleeps there waits by itself, around its loop. */
-		if (!time->outside_ns || time->outside_ns < asleep_outside_ns(time, owners))
+		if (!time->outside_ns || sleeps_outside(time, owners))
 			continue;
 		if (d9__hold_is_long(findings, &hold) ||
 		    (owners->left_ns >= D9__SECOND_NS &&

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "findings/advice.h"
 #include "findings/check_parts.h"
 #include "text/units.h"
 
@@ -66,10 +67,64 @@ static bool is_much(const struct d9__callback *callback, uint64_t ns, unsigned p
 	return part * ns >= callback->durations.sum;
 }
 
+/* |part| of |all| ns, scaled to |ns|, if that is less. */
+static uint64_t scaled(uint64_t part, uint64_t all, uint64_t ns)
+{
+	return ns < all ? (uint64_t)((double)part * (double)ns / (double)all) : part;
+}
+
+/*
+ * A preempted thread's system call is not what it waited for: of the time that |callback| slept,
+ * what waits for locks, disks and the like do not explain is that of its reads and writes, whatever
+ * the clock says of these.
+ */
+static void count_slept(const struct d9__callback *callback, struct d9__blocked_site *sites,
+			size_t n)
+{
+	uint64_t slept_ns = callback->time.blocked_ns, io_ns = 0, sure_ns = 0, left_ns;
+
+	for (size_t i = 0; i < n; i++)
+		*(d9__advice_is_io(sites[i].calls.function) ? &io_ns : &sure_ns) +=
+			sites[i].calls.total_ns;
+	left_ns = slept_ns > sure_ns ? slept_ns - sure_ns : 0;
+	for (size_t i = 0; i < n; i++) {
+		struct d9__blocked_calls *calls = &sites[i].calls;
+
+		calls->total_ns = d9__advice_is_io(calls->function)
+					  ? scaled(calls->total_ns, io_ns, left_ns)
+					  : scaled(calls->total_ns, sure_ns, slept_ns);
+	}
+}
+
+static int compare_slept(const void *left, const void *right)
+{
+	const struct d9__blocked_calls *a = &((const struct d9__blocked_site *)left)->calls;
+	const struct d9__blocked_calls *b = &((const struct d9__blocked_site *)right)->calls;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns < b->total_ns ? 1 : -1;
+	return a->longest.at_ns < b->longest.at_ns ? -1 : a->longest.at_ns > b->longest.at_ns;
+}
+
+/* The sites of |callback|, by the time that it slept there; as d9__blocked_sites() gives them. */
+static struct d9__blocked_site *slept_sites(const struct d9__analysis *a,
+					    const struct d9__callback *callback, size_t *n)
+{
+	struct d9__blocked_site *sites = d9__blocked_sites(&a->blocked, callback, n);
+
+	if (!sites)
+		return NULL;
+	/* Without readings the clock is all there is. */
+	if (callback->time.blocked_ns)
+		count_slept(callback, sites, *n);
+	qsort(sites, *n, sizeof(*sites), compare_slept);
+	return sites;
+}
+
 char *d9__finding_blocked(const struct d9__analysis *a, const struct d9__callback *callback)
 {
 	size_t n, size;
-	struct d9__blocked_site *sites = d9__blocked_sites(&a->blocked, callback, &n);
+	struct d9__blocked_site *sites = slept_sites(a, callback, &n);
 	char *text = NULL;
 	FILE *out;
 
@@ -93,7 +148,7 @@ bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__cal
 			      struct d9__finding_blocked *out)
 {
 	size_t n;
-	struct d9__blocked_site *sites = d9__blocked_sites(&a->blocked, callback, &n), *most;
+	struct d9__blocked_site *sites = slept_sites(a, callback, &n), *most;
 	uint64_t sum_ns = 0;
 	char holder[320];
 	const char *waits_for;
@@ -112,6 +167,7 @@ bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__cal
 	waits_for = d9__blocked_waits_for(most->calls.function);
 	d9__finding_holder(a, most, holder, sizeof(holder));
 	out->lock = waits_for != NULL;
+	snprintf(out->call, sizeof(out->call), "%.40s", most->calls.function);
 	if (waits_for)
 		snprintf(out->what, sizeof(out->what), "%s", waits_for);
 	else

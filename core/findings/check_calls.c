@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "findings/advice.h"
 #include "findings/check_parts.h"
 #include "findings/hold.h"
 #include "findings/owners.h"
@@ -71,40 +72,6 @@ static const char *verdict_text(enum d9__stall_verdict verdict)
 	};
 
 	return texts[verdict];
-}
-
-static const char *long_advice(const struct d9__callback *callback,
-			       enum d9__stall_verdict verdict, bool preempted)
-{
-	if (preempted)
-		return "Run fewer programs on this machine, give it more cores or this program a higher priority, "
-		       "and leave the callback as it is: the kernel ran something else in the middle of it, as it "
-		       "seems.";
-	if (callback->internal && !callback->inner && d9__callback_is_glib(callback))
-		return "Look at what is connected to the object, or put a span (dial9-span(3)) around your part to "
-		       "name it: this is GLib's own and may call yours (handlers of signals, methods of D-Bus "
-		       "objects, callbacks of asynchronous calls), which cannot be told apart here.";
-	if (callback->internal && !callback->inner)
-		return "Look at what it does for you (large reads and writes, many headers, name resolution), at "
-		       "filters, log and memory functions it calls: it is the loop library's own, and no function "
-		       "of yours inside it took most of the time.";
-	if (verdict != D9__STALL_OFF_CPU && d9__finding_is_in_kernel(callback))
-		return "Do large reads and writes in a thread, join small system calls, wait instead of asking: it "
-		       "computes, and most of that in the kernel (files read or written whole, or a few bytes at a "
-		       "time, times asked for, files looked up, a loop or poll() that is asked again and again without "
-		       "being let wait). strace -c -p PID counts them.";
-	switch (verdict) {
-	case D9__STALL_COMPUTING:
-		return "Cut the work into pieces that yield to the loop, or move it to a thread: it computes.";
-	case D9__STALL_OFF_CPU:
-		return "Make the blocking call in it (sleep, file or database access, name resolution, a lock, a "
-		       "synchronous request) asynchronous, or move it to a thread. If there is none, the kernel "
-		       "ran something else in the middle of it (see short of CPU).";
-	default:
-		return "Look for a blocking call in it (sleep, file or database access, name resolution, "
-		       "a lock) or for long computation; cut it into pieces, make it "
-		       "asynchronous, or move it to a thread.";
-	}
 }
 
 /* " (the library's own callback)", " (called by D-Bus method call)", or "" for the program's own. */
@@ -389,19 +356,6 @@ static bool slept_for_pages(const struct d9__stall *stall)
 	return stall->blocked_ns <= stall->time.major_faults * FAULT_NS;
 }
 
-/* The advice where the function is not known that sleeps. */
-static const char *sleep_advice(bool pages)
-{
-	if (pages)
-		return "Have the pages read before they are needed (posix_fadvise(), madvise(), or a thread that reads "
-		       "the file), or keep them in memory (mlock()): what the callback touches is in a file that is "
-		       "mapped, or in swap, and its loop waits for the disk.";
-	return "Let the loop wait instead (an event for the answer, a timer for the pause), or move it "
-	       "to a thread: it sleeps inside the callback, and its loop with it. Look for poll(), select(), a "
-	       "blocking read, write or connect, sleep, name resolution, a lock, a database or file "
-	       "access, a synchronous call of GIO (..._sync(), or with an ..._async() beside it).";
-}
-
 /* The worker of which |callback| slept the largest part away. */
 struct sleeping {
 	const struct d9__worker *worker; /* NULL: none to speak of */
@@ -458,15 +412,15 @@ static void sleeping_callback(struct d9__findings *findings, const struct d9__ca
 	uint64_t each_ns = sleeping->ns / sleeping->calls;
 
 	if (known) {
-		in = blocked.lock ? "futex: a lock" : blocked.what;
+		in = blocked.call;
 		describe_blocked(&blocked, place, sizeof(place));
 	} else if (callback->n_asleep) {
 		d9__finding_asleep(asleep, place, sizeof(place));
 	}
-	remedy = d9__finding_remedy(findings, in);
+	remedy = d9__advice_slept(findings, callback, in);
 	finding = d9__finding_add(
 		findings, sleeping_severity(sleeping, D9__WARNING), sleeping->ns,
-		remedy ? remedy : sleep_advice(false),
+		remedy ? remedy : d9__advice_sleeps(false),
 		"%.*s%s sleeps for %.0f %% of worker %llu's time%s%s: %s in each of %s calls, %s "
 		"in all, and the loop can run "
 		"nothing else meanwhile.",
@@ -512,11 +466,11 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		calls = 1;
 	/* For what the finding names, and not for what the callback happened to be in when it was looked at. */
 	if (known)
-		in = blocked.lock ? "futex: a lock" : blocked.what;
+		in = blocked.call;
 	pages = !known && slept_for_pages(most);
-	remedy = pages ? NULL : d9__finding_remedy(findings, in);
+	remedy = pages ? NULL : d9__advice_slept(findings, callback, in);
 	if (!remedy && !pages)
-		remedy = d9__finding_remedy(findings, asleep);
+		remedy = d9__advice_slept(findings, callback, asleep);
 	starts = is_start(findings, callback, limit);
 	starved = !pages && looks_starved(findings, callback, most, calls, in);
 	if (known)
@@ -534,7 +488,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 			: sleeping_severity(&sleeping,
 					    long_severity(findings, callback, most,
 							  most->blocked_ns, calls, waited)),
-		most->blocked_ns, remedy ? remedy : sleep_advice(pages),
+		most->blocked_ns, remedy ? remedy : d9__advice_sleeps(pages),
 		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
 		"calls did for over %s; %s in all)%s.",
 		name.len, name.text, describe_caller(callback, caller, sizeof(caller)),
@@ -678,7 +632,8 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 		preempted || starts ? D9__INFO
 				    : long_severity(findings, callback, worst,
 						    d9__stall_own_ns(worst), calls, waited),
-		d9__stall_own_ns(worst), long_advice(callback, d9__stall_verdict(worst), preempted),
+		d9__stall_own_ns(worst),
+		d9__advice_long(findings, callback, d9__stall_verdict(worst), preempted),
 		"%.*s%s blocked worker %llu for %s%s%s (%s of %s calls took over %s)%s.", name.len,
 		name.text, describe_caller(callback, caller, sizeof(caller)),
 		(unsigned long long)worst->worker, d9__units_ns(told_ns).text, taken, rhythm,

@@ -64,15 +64,6 @@ void d9__check_leak_by_site(struct d9__findings *findings);
 /* check_inside.c */
 void d9__check_page_faults(struct d9__findings *findings);
 
-/* Return the advice on sleeping in |place|, such as "fsync(7)" or "futex: a lock"; NULL: that is not known. */
-const char *d9__finding_remedy(const struct d9__findings *findings, const char *place);
-
-/*
- * Whether |stall| may have slept only because whom it waited for had no CPU: |place|, "" if unknown, is none where it sleeps
- * for something else (a time, a disk), and loops' threads were without one for as long.
- */
-bool d9__finding_looks_starved(const struct d9__findings *findings, const struct d9__stall *stall, const char *place);
-
 /* |place| as "in fdatasync(7)", "waiting for a lock". */
 void d9__finding_asleep(const char *place, char *buf, size_t size);
 
@@ -116,6 +107,7 @@ char *d9__finding_blocked(const struct d9__analysis *a, const struct d9__callbac
 /* The site that |callback| blocks in longest. */
 struct d9__finding_blocked {
 	bool lock;	    /* or the like: it waits for |what|, else blocks in it */
+	char call[48];	    /* the function that slept, "fsync" */
 	char what[64];	    /* "fsync(7)", "a lock" */
 	char function[48];  /* that called it, or "" */
 	char held_in[48];   /* the function that held the lock, or "" */

@@ -8,6 +8,7 @@
 
 #include "analyze/shape.h"
 #include "analyze/stalls.h"
+#include "findings/advice.h"
 #include "findings/check_parts.h"
 #include "text/units.h"
 

@@ -66,3 +66,12 @@ judged glib:hold_nested 'blocked-callback ask_user'
 judged libevent:hold_between 'between-rounds sweep_cache'
 judged libev:hold_between 'between-rounds sweep_cache'
 judged glib:hold_between 'between-rounds sweep_cache'
+
+# By slept time, whatever the clock says of a write that the kernel interrupted; and advice by the call.
+judged libevent:lock_and_write 'blocked-callback on_request' 'Hold the lock'
+judged libevent:convoy 'blocked-callback on_request' 'Hold the lock'
+judged libevent:forks 'long-callback run_hook' 'posix_spawn'
+judged libevent:write_again 'long-callback send_page' 'Wait for writability'
+judged libevent:asks_time 'long-callback wait_for_device' "the loop's time"
+judged libevent:joins 'blocked-callback on_render' 'hand the result over'
+judged libevent:reads 'blocked-callback authorise' 'O_NONBLOCK'

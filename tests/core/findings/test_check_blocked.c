@@ -108,6 +108,77 @@ static void test_who_held_the_lock_is_named_by_its_worker_or_its_thread(void)
 	story_free(&s);
 }
 
+/* By the clock 30 ms in a write, of which the thread slept for next to nothing: the kernel ran
+ * something else. */
+static void test_preempted_write_is_not_what_a_call_beside_a_lock_waited_for(void)
+{
+	struct story s;
+
+	begin(&s);
+	story_waited(&s, 0, MS(41), 1, "write", MS(30));
+	story_waited_for(&s, 0, MS(72), 1, "pthread_mutex_lock", MS(20), 101);
+	story_end(&s, 0, MS(100));
+	story_off_cpu(&s, 0, MS(100), 1, MS(20) + 100, MS(30));
+	story_park(&s, 0, MS(100) + 1, 0);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT(has(story_finding(&s, 0)->brief, "for a lock"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "Hold the lock for a few instructions"));
+	CU_ASSERT_FALSE(has(story_finding(&s, 0)->blocked, "write"));
+	story_free(&s);
+
+	/* Where it slept in both, the longer one is named. */
+	begin(&s);
+	story_waited(&s, 0, MS(41), 1, "write", MS(30));
+	story_waited_for(&s, 0, MS(72), 1, "pthread_mutex_lock", MS(20), 101);
+	end(&s, MS(50));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "blocks 50.0 ms in write(), 1 of 1 calls");
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "O_NONBLOCK"));
+	story_free(&s);
+}
+
+static void test_advice_is_that_of_the_call_which_was_waited_in(void)
+{
+	static const struct {
+		const char *function, *advice;
+	} calls[] = {
+		{ "pthread_join", "Have the thread hand the result over" },
+		{ "pthread_cond_wait", "Let the other thread hand the result over" },
+		{ "pthread_mutex_lock", "Hold the lock for a few instructions" },
+		{ "getaddrinfo", "Look names up in a thread" },
+		{ "connect", "Make the socket non-blocking (O_NONBLOCK)" },
+		{ "nanosleep", "Set a timer" },
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct story s;
+
+		begin(&s);
+		story_waited(&s, 0, MS(41), 1, calls[i].function, MS(50));
+		end(&s, MS(50));
+		CU_ASSERT(has(story_finding(&s, 0)->advice, calls[i].advice));
+		story_free(&s);
+	}
+}
+
+/* A descriptor that says EAGAIN is non-blocking. */
+static void test_no_descriptor_that_is_non_blocking_is_to_be_made_so(void)
+{
+	struct story s;
+
+	begin(&s);
+	story_waited(&s, 0, MS(41), 1, "read", MS(50));
+	story_end(&s, 0, MS(100));
+	story_off_cpu(&s, 0, MS(100), 1, MS(50), 0);
+	story_io(&s, MS(100) + 1, 1, &(struct story_io) { .reads = 10, .again = 9 });
+	story_park(&s, 0, MS(100) + 2, 0);
+	story_analyse(&s);
+	CU_ASSERT_FALSE(has(story_finding(&s, 0)->advice, "O_NONBLOCK"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "Return where a read says EAGAIN"));
+	story_free(&s);
+}
+
 /* 20 switches in calls of one slice, in 2 s, and a sleep of 10 ms, which is told with its length beside its switch. */
 static void slice_story(struct story *s, const char *duty)
 {
@@ -153,6 +224,12 @@ static void test_switches_of_a_slice_stand_for_those_of_the_whole_time(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "preempted write is not what a call beside a lock waited for",
+		  test_preempted_write_is_not_what_a_call_beside_a_lock_waited_for },
+		{ "advice is that of the call which was waited in",
+		  test_advice_is_that_of_the_call_which_was_waited_in },
+		{ "no descriptor that is non-blocking is to be made so",
+		  test_no_descriptor_that_is_non_blocking_is_to_be_made_so },
 		{ "a call that was timed goes before what a look found",
 		  test_a_call_that_was_timed_goes_before_what_a_look_found },
 		{ "a look goes before calls that explain little of the sleep",

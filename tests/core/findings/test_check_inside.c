@@ -308,14 +308,18 @@ static void test_blocked_callback_is_told_with_the_call_in_which_it_sleeps(void)
 	static const struct {
 		const char *syscall, *wchan, *text, *advice;
 	} sleeps[] = {
-		{ "fdatasync(7)", "", "waited 58.0 ms in fdatasync(7) while", "waits for the disk" },
-		{ "futex: a lock", "futex_wait", "waited 58.0 ms waiting for a lock while", "for a lock, a condition" },
+		{ "fdatasync(7)", "", "waited 58.0 ms in fdatasync(7) while",
+		  "waits for the disk" },
+		{ "futex: a lock", "futex_wait", "waited 58.0 ms waiting for a lock while",
+		  "Hold the lock for a few instructions" },
 		{ "nanosleep()", "", "in nanosleep() while", "Set a timer" },
 		{ "poll()", "", "in poll() while", "getaddrinfo()" },
-		{ "read(5)", "pipe_read", "in read(5) while", "popen()" },
+		{ "read(5)", "pipe_read", "in read(5) while",
+		  "Make the descriptor non-blocking (O_NONBLOCK)" },
 		{ "write(2)", "pipe_write", "in write(2) while", "if nobody reads the log" },
 		{ "", "do_wait", "in do_wait while", "waits for a child" },
-		{ "syscall 999", "", "in syscall 999 while", "Look for poll(), select()" },
+		{ "syscall 999", "", "in syscall 999 while", "Let the loop wait instead" },
+		{ "fork()", "", "in fork() while", "Let the loop wait instead" },
 	};
 
 	for (unsigned i = 0; i < sizeof(sleeps) / sizeof(sleeps[0]); i++) {

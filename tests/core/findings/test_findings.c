@@ -60,7 +60,7 @@ static void test_callback_that_waits_is_told_from_one_that_computes(void)
 	story_analyse(&s);
 
 	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "off the CPU"));
-	CU_ASSERT(has(story_finding(&s, 0)->advice, "blocking call"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "Make the call in it that waits asynchronous"));
 	story_free(&s);
 }
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Advice: what to do instead, by the call that was slept in or found on the CPU; never a list of
+ * all that may be. */
+
+#pragma once
+
+#include "findings/finding.h"
+
+/*
+ * The advice for a callback that sleeps in |place|: a function's name ("pthread_join"), "fsync(7)"
+ * or "futex: a lock"; |callback| says whether its descriptor is non-blocking already.  NULL: not
+ * known.
+ */
+const char *d9__advice_slept(const struct d9__findings *findings,
+			     const struct d9__callback *callback, const char *place);
+
+/* The one where that is not known; |pages|: it waits for pages from a disk. */
+const char *d9__advice_sleeps(bool pages);
+
+/* The advice for long calls of |callback|, by what |verdict| says of them and by where samples
+ * found it. */
+const char *d9__advice_long(const struct d9__findings *findings,
+			    const struct d9__callback *callback, enum d9__stall_verdict verdict,
+			    bool preempted);
+
+/* Whether calls of |function| move bytes of a descriptor: they sleep only where that is blocking.
+ */
+bool d9__advice_is_io(const char *function);
+
+/*
+ * Whether |stall| may have slept only because whom it waited for had no CPU: |place|, "" if
+ * unknown, is none where it sleeps for something else (a time, a disk), and loops' threads were
+ * without one for as long.
+ */
+bool d9__finding_looks_starved(const struct d9__findings *findings, const struct d9__stall *stall,
+			       const char *place);
