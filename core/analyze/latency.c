@@ -208,21 +208,27 @@ bool d9__delay_is_unfair(const struct d9__delay *delay)
 	       4 * between->one_ns >= 3 * between->busy_ns && is_enough(delay, between->one_ns);
 }
 
-/* The part of the delay that is not remembered is taken to have been like the rest. */
+/*
+ * The part of the delay that is not remembered is taken to have been like the rest, also by what
+ * the kernel took of it.
+ */
 static uint64_t extend(const struct d9__delay *delay, uint64_t ns)
 {
-	uint64_t covered_ns = delay->between.covered_ns;
-	uint64_t all_ns = delay->ns - (delay->between.taken_ns < delay->ns ? delay->between.taken_ns
-									    : delay->ns);
+	uint64_t seen_ns = delay->between.covered_ns + delay->between.taken_ns;
 
-	return covered_ns && covered_ns < all_ns
-		       ? (uint64_t)((double)ns * (double)all_ns / (double)covered_ns)
+	return seen_ns && seen_ns < delay->ns
+		       ? (uint64_t)((double)ns * (double)delay->ns / (double)seen_ns)
 		       : ns;
 }
 
 uint64_t d9__delay_busy_ns(const struct d9__delay *delay)
 {
 	return extend(delay, delay->between.busy_ns);
+}
+
+uint64_t d9__delay_one_ns(const struct d9__delay *delay)
+{
+	return extend(delay, delay->between.one_ns);
 }
 
 uint64_t d9__delay_natural_ns(const struct d9__delay *delay)

@@ -89,6 +89,9 @@ struct d9__latency {
 /* How long callbacks ran during |delay|, and not something else in the middle of them. */
 uint64_t d9__delay_busy_ns(const struct d9__delay *delay);
 
+/* How long calls of the task that had more than half of them ran. */
+uint64_t d9__delay_one_ns(const struct d9__delay *delay);
+
 /* Of that, what the kernel did not heap up before (natural.h). */
 uint64_t d9__delay_natural_ns(const struct d9__delay *delay);
 

@@ -448,17 +448,23 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 /* It is awake since its unpark: did callbacks keep it from looking at its descriptors? */
 static void note_round(struct d9__worker *worker, uint64_t ns)
 {
-	uint64_t wall_ns = ns - worker->unpark.ns, calls = worker->polls - worker->unpark.polls;
+	uint64_t wall_ns = ns - worker->unpark.ns, calls = worker->polls - worker->unpark.polls,
+		 own_ns;
 	struct d9__between between;
 
 	if (wall_ns < D9__LONG_ROUND_NS || wall_ns <= worker->round.ns || calls < D9__WORKER_RECENT / 4 ||
 	    2 * (d9__worker_busy_ns(worker) - worker->unpark.poll_ns) < wall_ns)
 		return;
 	between = d9__worker_between(worker, worker->unpark.ns, ns);
-	/* Long calls, and what the kernel took, are told for themselves. */
-	if (8 * between.longest_ns > wall_ns || 4 * between.taken_ns > between.busy_ns)
+	/* Time that the kernel took is no part of it: as much of all calls as of those that are
+	 * remembered. */
+	own_ns = (uint64_t)((double)wall_ns * (double)between.busy_ns /
+			    (double)(between.busy_ns + between.taken_ns + 1));
+	/* Long calls are told for themselves. */
+	if (8 * between.longest_ns > own_ns || own_ns < D9__LONG_ROUND_NS ||
+	    own_ns <= worker->round.ns)
 		return;
-	worker->round.ns = wall_ns;
+	worker->round.ns = own_ns;
 	worker->round.from_ns = worker->unpark.ns;
 	worker->round.calls = calls;
 	worker->round.between = between;

@@ -27,7 +27,8 @@
 #define WAITS_FOR_CHILD " wait wait3 wait4 waitpid waitid do_wait system pclose popen "
 #define LOOKS_UP_NAME	" getaddrinfo getnameinfo gethostbyname gethostbyaddr "
 #define WAITS_FOR_DISK	" fdatasync fsync sync syncfs sync_file_range msync "
-#define SLEEPS		" sleep usleep nanosleep clock_nanosleep pause sigsuspend hrtimer_nanosleep "
+#define SLEEPS                                                                                     \
+	" sleep usleep nanosleep clock_nanosleep pause sigsuspend hrtimer_nanosleep "
 
 /* These end without any other thread or process that would have to run. */
 #define NEEDS_NOBODY WAITS_FOR_DISK SLEEPS
@@ -164,7 +165,7 @@ static const char *find(const struct d9__findings *findings, const struct remedy
 	return NULL;
 }
 
-/* What came of the reads and writes of |callback|, on all loops. */
+/* The results of reads and writes of |callback|, on all loops. */
 static struct d9__io io_of(const struct d9__callback *callback)
 {
 	struct d9__io sum = { .reads = 0 };

@@ -122,6 +122,11 @@ bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__cal
 /* check_rounds.c */
 void d9__check_long_round(struct d9__findings *findings);
 
+/* Whether |callback| keeps a loop in a round that does not end: that is told, and not who waited
+ * behind which of its calls. */
+bool d9__finding_is_endless(const struct d9__findings *findings,
+			    const struct d9__callback *callback);
+
 /* check_timers.c */
 void d9__check_stale_clock(struct d9__findings *findings);
 

@@ -21,26 +21,63 @@ static bool parks_are_told(const struct d9__metadata *metadata)
 	return false;
 }
 
+/* A round of this length is critical, and goes before waits behind its calls. */
+#define ENDLESS_NS (4 * D9__LONG_ROUND_NS)
+
+static const struct d9__callback *callback_of(const struct d9__worker *worker)
+{
+	const struct d9__between *between = &worker->round.between;
+
+	return between->one ? between->one : between->most;
+}
+
+static bool are_told(const struct d9__analysis *a)
+{
+	return !a->losses.events && parks_are_told(&a->metadata);
+}
+
+bool d9__finding_is_endless(const struct d9__findings *findings,
+			    const struct d9__callback *callback)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	/* A round of GLib's calls each source once: where others wait all the same, it is for its
+	 * priority. */
+	if (!are_told(a) || d9__metadata_is_only(&a->metadata, "glib"))
+		return false;
+	for (size_t i = 0; i < a->timeline.n && callback; i++)
+		if (a->timeline.items[i]->round.ns > ENDLESS_NS &&
+		    callback_of(a->timeline.items[i]) == callback)
+			return true;
+	return false;
+}
+
 static void long_round(struct d9__findings *findings, const struct d9__worker *worker)
 {
 	const struct d9__between *between = &worker->round.between;
-	const struct d9__callback *callback = between->one ? between->one : between->most;
+	const struct d9__callback *callback = callback_of(worker);
 	uint64_t ns = between->one ? between->one_ns : between->most_ns;
 	struct d9__finding *finding;
 	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
 	finding = d9__finding_add(
-		findings, worker->round.ns > 4 * D9__LONG_ROUND_NS ? D9__CRITICAL : D9__WARNING,
+		findings, worker->round.ns > ENDLESS_NS ? D9__CRITICAL : D9__WARNING,
 		worker->round.ns,
-		between->one ? "Do a limited amount of work, then let the loop go on: by a timer of 0 instead of "
-			       "event_active() or ev_feed_event() of itself, or at a lower priority. It makes "
-			       "itself ready again each time it runs, and the loop does all that is ready before "
+		between->one ? "Do a limited amount of work, then let the loop go on: by a timer "
+			       "of 0 instead of "
+			       "event_active() or ev_feed_event() of itself, or at a lower "
+			       "priority. It makes "
+			       "itself ready again each time it runs, and the loop does all that "
+			       "is ready before "
 			       "it looks at descriptors and timers again."
-			     : "Handle fewer per round: the callbacks make each other ready, or too many are ready "
-			       "at once, and the loop does all that is ready before it looks at descriptors and "
+			     : "Handle fewer per round: the callbacks make each other ready, or "
+			       "too many are ready "
+			       "at once, and the loop does all that is ready before it looks at "
+			       "descriptors and "
 			       "timers again.",
-		"Worker %" PRIu64 " was in one round of its loop for %s, and looked at no descriptor and no "
+		"Worker %" PRIu64
+		" was in one round of its loop for %s, and looked at no descriptor and no "
 		"timer meanwhile: it ran %s callbacks, %.*s most of the time.",
 		worker->id, d9__units_ns(worker->round.ns).text,
 		d9__units_count(worker->round.calls).text, name.len, name.text);
@@ -71,8 +108,8 @@ void d9__check_long_round(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
 
-	if (a->losses.events || !parks_are_told(&a->metadata) ||
-	    d9__finding_told(findings, "unfair") || d9__finding_told(findings, "backlog"))
+	if (!are_told(a) || d9__finding_told(findings, "unfair") ||
+	    d9__finding_told(findings, "backlog"))
 		return;
 	for (size_t i = 0; i < a->timeline.n; i++)
 		if (a->timeline.items[i]->round.ns)

@@ -125,7 +125,7 @@ void d9__check_backlog(struct d9__findings *findings)
 	struct d9__shown_name name, most;
 	char taken[96];
 
-	if (own_ns < 10 * D9__MS_NS)
+	if (own_ns < 10 * D9__MS_NS || d9__finding_is_endless(findings, worst->between.most))
 		return;
 	d9__finding_taken(worst->ns > own_ns ? worst->ns - own_ns : 0, taken, sizeof(taken));
 	name = d9__finding_name(worst->callback);
@@ -201,7 +201,8 @@ void d9__check_unfair(struct d9__findings *findings)
 
 	if (timer && (!worst || timer->rank_ns > worst->rank_ns))
 		worst = timer;
-	if (!worst || own_rank_ns(findings->analysis, worst) < 10 * D9__MS_NS)
+	if (!worst || own_rank_ns(findings->analysis, worst) < 10 * D9__MS_NS ||
+	    d9__finding_is_endless(findings, worst->between.one))
 		return;
 	name = d9__finding_name(worst->callback);
 	one = d9__finding_name(worst->between.one);
@@ -213,17 +214,20 @@ void d9__check_unfair(struct d9__findings *findings)
 	finding = d9__finding_add(
 		findings, worst->rank_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING,
 		worst->rank_ns,
-		"Do a limited amount of work for it and go back to the loop: one task has the loop to itself "
+		"Do a limited amount of work for it and go back to the loop: one task has the loop "
+		"to itself "
 		"while others are ready. No event_active() of itself, no higher priority for "
 		"what is always ready; let others have their turn.",
-		"%.*s was called %s%s times%s, for %s%s, while %.*s waited %s for its turn.", one.len,
-		one.text, more ? "over " : "", d9__units_count(worst->between.one_calls).text, descriptor,
-		more ? "over " : "", d9__units_ns(worst->between.one_ns).text, name.len, name.text,
+		"%.*s was called %s%s times%s, for %s%s, while %.*s waited %s for its turn.",
+		one.len, one.text, more ? "over " : "",
+		d9__units_count(worst->between.one_calls).text, descriptor, more ? "about " : "",
+		d9__units_ns(d9__delay_one_ns(worst)).text, name.len, name.text,
 		d9__units_ns(worst->ns).text);
 	d9__finding_set_callback(findings, finding, worst->between.one);
-	d9__finding_set_brief(findings, finding, more ? "has the loop to itself for over %s, over %s calls"
-						      : "has the loop to itself for %s, %s calls in a row",
-			      d9__units_ns(worst->between.one_ns).text,
+	d9__finding_set_brief(findings, finding,
+			      more ? "has the loop to itself for %s, over %s calls"
+				   : "has the loop to itself for %s, %s calls in a row",
+			      d9__units_ns(d9__delay_one_ns(worst)).text,
 			      d9__units_count(worst->between.one_calls).text);
 	if (timer)
 		add_delay(findings, finding, timer, "was late by");

@@ -75,3 +75,8 @@ judged libevent:write_again 'long-callback send_page' 'Wait for writability'
 judged libevent:asks_time 'long-callback wait_for_device' "the loop's time"
 judged libevent:joins 'blocked-callback on_render' 'hand the result over'
 judged libevent:reads 'blocked-callback authorise' 'O_NONBLOCK'
+
+# A round that does not end, and one priority before all others, beside neighbours that wait.
+judged libevent:endless_round 'long-round poll_queue'
+judged libevent:starved 'unfair on_stream'
+judged glib:starved 'unfair handle_stream'

@@ -365,6 +365,48 @@ static void test_round_that_does_not_end_is_told_by_who_keeps_it_going(void)
 	story_free(&s);
 }
 
+/*
+ * One round of 1,500 calls of 2 ms, of which the kernel took |taken_us| each, while another
+ * callback waits for it to end.
+ */
+static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us)
+{
+	uint64_t us = 10;
+
+	story_begin(s);
+	story_say(s, "loop.libevent.capabilities", "poll=full,park=on");
+	story_unpark(s, 0, 1, 1);
+	story_wake(s, us, 0, 2, FD);
+	for (unsigned i = 0; i < 1500; i++, us += 2000) {
+		story_wake(s, us, 1, 1, ACTIVE);
+		story_poll(s, 0, us, us + 1990, 1, WEB);
+		story_off_cpu(s, 0, us + 1990, 1, 0, taken_us);
+	}
+	story_poll(s, 0, us, us + 10, 2, "app+0x500 @ app+0x510");
+	story_park(s, 0, us + 20, us + 20);
+	story_unpark(s, 0, us + 21, us + 20);
+	story_analyse(s);
+	return story_finding(s, 0);
+}
+
+static void test_endless_round_is_shortened_by_what_the_kernel_took(void)
+{
+	const struct d9__finding *found;
+	struct story s;
+
+	found = round_beside(&s, 0);
+	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
+	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 3.00 s");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+	story_free(&s);
+
+	found = round_beside(&s, 995);
+	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
+	CU_ASSERT_EQUAL(found->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 1.50 s");
+	story_free(&s);
+}
+
 /* On a loop of the name |loop|, which calls |place|. */
 static const char *empty_wakes_on(const char *loop, unsigned calls_in_hundred, const char *place)
 {
@@ -567,6 +609,8 @@ static const CU_TestInfo tests[] = {
 	  test_wakes_that_are_few_or_worth_it_are_no_storm },
 	{ "loop that sleeps on when another thread makes it ready was not woken",
 	  test_loop_that_sleeps_on_when_another_thread_makes_it_ready_was_not_woken },
+	{ "endless round is shortened by what the kernel took",
+	  test_endless_round_is_shortened_by_what_the_kernel_took },
 	{ "round that does not end is told by who keeps it going",
 	  test_round_that_does_not_end_is_told_by_who_keeps_it_going },
 	{ "loop that wakes and finds nothing to run is told",
