@@ -334,7 +334,7 @@ uint64_t d9__binaries_stamp(struct d9__binaries *binaries, uint32_t number)
 	const uint64_t facts[] = { binary->file ? d9__elf_file_bytes(binary->file) : 0,
 				   binary->debug ? d9__elf_file_bytes(binary->debug) : 0,
 #ifdef HAVE_LIBIBERTY
-				   1,
+				   3, /* C++ and Rust */
 #endif
 #ifdef HAVE_LZMA
 				   2,

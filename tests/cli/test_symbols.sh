@@ -80,4 +80,31 @@ else
 	echo 1
 fi
 
+say "functions of a Rust program, by both manglings"
+cat >prog.rs <<'END'
+mod work {
+    #[inline(never)]
+    pub fn on_read(n: u32) -> u32 {
+        std::hint::black_box(n) + 1
+    }
+}
+fn main() {
+    std::process::exit(work::on_read(1) as i32 - 2)
+}
+END
+# rust MANGLING: whether on_read() has its name.
+rust() {
+	RUSTC_BOOTSTRAP=1 rustc -Z unstable-options -C "symbol-mangling-version=$1" -g \
+		-C link-arg=-Wl,--build-id=0x0123456789abcdef -o prog prog.rs || return
+	callback=$($NM prog | awk '/on_read/ { sub(/^0+/, "", $1); print $1 }')
+	trace "$1.bin" 0123456789abcdef
+	"$dial9" events -f text -e PollStartEvent "$1.bin" | grep -o '"[^ ]*on_read '
+}
+if command -v rustc >/dev/null && rustc -o prog prog.rs 2>/dev/null; then
+	rust v0
+	rust legacy
+else
+	printf '"prog::work::on_read \n%.0s' 1 2
+fi
+
 finish ''

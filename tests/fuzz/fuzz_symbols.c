@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the symbolizer parses itself: a file of kept answers and a JIT map, of any bytes.  Nothing outside of them is
+ * What the symbolizer parses itself: a file of kept answers and a JIT map, of any bytes, and mangled names.  Nothing outside of them is
  * read, and each name that is found ends inside.
  */
 #include "config.h"
@@ -10,6 +10,7 @@
 
 #include "fuzz/fuzz.h"
 #include "symbol/debug_files.h"
+#include "symbol/demangle.h"
 #include "symbol/jit_map.h"
 #include "symbol/symbol_cache.h"
 #include "symbol/symbol_rows.h"
@@ -78,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_cache(data, size);
 	try_jit_map(data, size);
 	(void)d9__symbol_rows_is_mere_place(text, size);
+	free(d9__demangle(text));
 	(void)d9__debug_build_id_is_fit(text);
 	free(text);
 	return 0;

@@ -15,6 +15,7 @@
 #include "support/d9_test.h"
 #include "support/trace_builder.h"
 #include "symbol/address_set.h"
+#include "symbol/demangle.h"
 #include "symbol/elf_file.h"
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"
@@ -135,6 +136,37 @@ static void test_rows_of_the_trace_are_answers(void)
 	CU_ASSERT_STRING_EQUAL(name_at(symbolizer, 0x2000, D9__EXECUTING), "0x2000");
 	CU_ASSERT_STRING_EQUAL(name_at(symbolizer, 0x3000, D9__EXECUTING), "0x3000");
 	d9__symbolizer_close(symbolizer);
+}
+
+/* True if |name| is |plain| once it is demangled; NULL: it stays as it is. */
+static bool reads(const char *name, const char *plain)
+{
+	char *found = d9__demangle(name);
+	bool same = plain ? found && !strcmp(found, plain) : !found;
+
+	free(found);
+	return same;
+}
+
+static void test_mangled_names_are_read_as_their_authors_wrote_them(void)
+{
+#ifdef HAVE_LIBIBERTY
+	CU_ASSERT_TRUE(reads("_ZN3net6Server7on_readEisPv", "net::Server::on_read"));
+	/* Rust's older ones end in a hash. */
+	CU_ASSERT_TRUE(reads("_ZN5hello4main17h05af221e174051e9E", "hello::main"));
+	CU_ASSERT_TRUE(reads("_ZN43_$LT$a..Test$u20$as$u20$b..Bar$LT$T$GT$$GT$3bar"
+			     "17h930b740aa94f1d3aE",
+			     "<a::Test as b::Bar<T>>::bar"));
+	CU_ASSERT_TRUE(reads("_ZN5hello4main17h05af221e174051e9E.llvm.1234", "hello::main"));
+	CU_ASSERT_TRUE(reads("_RNvCs1234_7mycrate3foo", "mycrate::foo"));
+	CU_ASSERT_TRUE(reads("_RNvNtCs6GmmlP4bgsG_1r4work7on_read", "r::work::on_read"));
+	CU_ASSERT_TRUE(reads("_RNvMs_NtCskBCZyXyjS9T_5alloc3vecINtB4_3VechE4push",
+			     "<alloc::vec::Vec<u8>>::push"));
+#endif
+	CU_ASSERT_TRUE(reads("main", NULL));
+	CU_ASSERT_TRUE(reads("_Reading_is_no_name", NULL));
+	CU_ASSERT_TRUE(reads("_R", NULL));
+	CU_ASSERT_TRUE(reads("", NULL));
 }
 
 static void test_functions_of_this_program_have_names(void)
@@ -304,6 +336,8 @@ static void test_only_regular_files_are_opened_as_binaries(void)
 
 static const CU_TestInfo tests[] = {
 	{ "rows of the trace are answers", test_rows_of_the_trace_are_answers },
+	{ "mangled names are read as their authors wrote them",
+	  test_mangled_names_are_read_as_their_authors_wrote_them },
 	{ "functions of this program have names", test_functions_of_this_program_have_names },
 		{ "module that is nowhere is told with the offset", test_module_that_is_nowhere_is_told_with_the_offset },
 		{ "places that spans and helpers name are met, and rows name them",
