@@ -58,7 +58,7 @@ struct d9__segment_fact {
 
 /* A file of the recorded program from which functions have no names. */
 struct d9__lacking_file {
-	const char *path, *why; /* "not here", "another build-id than the recorded one, not used" */
+	const char *path, *why; /* "is not here" */
 	bool is_other;		/* the file at that path is not the recorded one */
 	uint64_t places;
 };

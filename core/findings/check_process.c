@@ -393,7 +393,7 @@ void d9__check_names_missing(struct d9__findings *findings)
 		"Put the file that was recorded, or its debug file, into a directory, and give "
 		"that to `dial9 "
 		"symbolize --debug-dir`; or run `dial9 symbolize` where the program ran.",
-		"%s: %s, so %s place%s in it ha%s no name%s.", worst->path, worst->why,
+		"%s %s, so %s place%s in it ha%s no name%s.", worst->path, worst->why,
 		d9__units_count(worst->places).text, worst->places == 1 ? "" : "s",
 		worst->places == 1 ? "s" : "ve", others);
 	d9__finding_set_name(findings, finding, name, strlen(name));
@@ -402,7 +402,7 @@ void d9__check_names_missing(struct d9__findings *findings)
 	for (size_t i = 0; i < a->n_lacking && i < D9__LACKING_MAX; i++)
 		if (&a->lacking[i] != worst)
 			d9__finding_add_evidence(findings, finding, &(struct d9__evidence) { 0 },
-						 "%s: %s", a->lacking[i].path, a->lacking[i].why);
+						 "%s %s", a->lacking[i].path, a->lacking[i].why);
 }
 
 /* Whether fewer than a tenth of the different frames in |samples| have a name. */

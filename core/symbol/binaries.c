@@ -210,8 +210,8 @@ void d9__binaries_note_answer(struct d9__binaries *binaries, uint32_t number, bo
 	binaries->items[number].nameless += !named;
 }
 
-static void note_problem(struct d9__binaries *binaries, const char *path, const char *has,
-			 const char *what)
+static void add_problem(struct d9__binaries *binaries, const char *path, const char *what,
+			const char *end)
 {
 	char *line;
 
@@ -219,13 +219,17 @@ static void note_problem(struct d9__binaries *binaries, const char *path, const 
 		d9__budget_leave_out(D9__KEPT_FILES, 1);
 		return;
 	}
-	if (asprintf(&line, "%s: %s%s; its functions are shown as module+offset", path, has, what) <
-	    0)
+	if (asprintf(&line, "%s: %s; %s", path, what, end) < 0)
 		return;
 	if (d9__array_grow(binaries->problems, binaries->n_problems))
 		binaries->problems[binaries->n_problems++] = line;
 	else
 		free(line);
+}
+
+static void note_problem(struct d9__binaries *binaries, const char *path, const char *what)
+{
+	add_problem(binaries, path, what, "its functions are shown as module+offset");
 }
 
 /* One file by many names is in memory once. */
@@ -279,14 +283,28 @@ static void open_vdso(struct d9__binary *binary)
 
 const char *d9__binary_refusal(const struct d9__binary *binary)
 {
-	return *binary->build_id ? "another build-id than the recorded one, not used"
-				 : "another size, time or inode than the recorded one, not used";
+	return *binary->build_id
+		       ? "has another build-id than the recorded one, not used"
+		       : "has another size, time or inode than the recorded one, not used";
+}
+
+/* Note once that lines of |binary| are left out: a part of its debug information is not there. */
+static void note_split(struct d9__binaries *binaries, struct d9__binary *binary)
+{
+	const char *missing =
+		binary->dwarf && !binary->split ? d9__dwarf_missing(binary->dwarf) : NULL;
+
+	if (!missing)
+		return;
+	binary->split = missing;
+	add_problem(binaries, missing, "not found",
+		    "lines and inlined functions of its program are left out");
 }
 
 static void explain(struct d9__binaries *binaries, struct d9__binary *binary, int err)
 {
 	binary->fate = err == -ESTALE ? D9__BINARY_REFUSED : D9__BINARY_MISSING;
-	note_problem(binaries, binary->path, err == -ESTALE ? "has " : "",
+	note_problem(binaries, binary->path,
 		     err == -ESTALE    ? d9__binary_refusal(binary)
 		     : err == -EBADMSG ? "no ELF file"
 		     : err == -EFBIG   ? "its contents would take far more memory than the file"
@@ -311,8 +329,8 @@ static void open_binary(struct d9__binaries *binaries, struct d9__binary *binary
 	if (!binary->debug && *search.refused)
 		binary->refused = strdup(search.refused);
 	if (binary->refused)
-		note_problem(binaries, search.refused, "has ",
-			     "another build-id than its binary, not used");
+		note_problem(binaries, search.refused,
+			     "has another build-id than its binary, not used");
 	if (err && !binary->debug)
 		explain(binaries, binary, err);
 	else
@@ -331,13 +349,14 @@ const struct d9__binary *d9__binaries_open(struct d9__binaries *binaries, uint32
 uint64_t d9__binaries_stamp(struct d9__binaries *binaries, uint32_t number)
 {
 	const struct d9__binary *binary = d9__binaries_open(binaries, number);
-	const uint64_t facts[] = { binary->file ? d9__elf_file_bytes(binary->file) : 0,
-				   binary->debug ? d9__elf_file_bytes(binary->debug) : 0,
+	const uint64_t facts[] = {
+		binary->file ? d9__elf_file_bytes(binary->file) : 0,
+		binary->debug ? d9__elf_file_bytes(binary->debug) : 0,
 #ifdef HAVE_LIBIBERTY
-				   3, /* C++ and Rust */
+		4, /* C++ and Rust, and .dwo files */
 #endif
 #ifdef HAVE_LZMA
-				   2,
+		2,
 #endif
 	};
 
@@ -392,6 +411,7 @@ size_t d9__binaries_frames(struct d9__binaries *binaries, uint32_t number, uint6
 		n = d9__dwarf_entry(binary->dwarf, address, frames);
 	if (binary->dwarf && !n)
 		n = d9__dwarf_frames(binary->dwarf, address, frames);
+	note_split(binaries, binary);
 	if (!n && function) {
 		frames[0] = (struct d9__dwarf_frame){ 0 };
 		n = 1;

@@ -32,8 +32,8 @@ struct d9__binary {
 	const char *name;      /* base name, inside |path| */
 	enum d9__binary_fate fate;
 	char *refused;	       /* a debug file of the right name and another build-id, or NULL */
-	uint64_t answers,
-		nameless; /* about addresses in it; those that tell a place and no function */
+	const char *split;     /* a .dwo file that is missing, or NULL */
+	uint64_t answers, nameless; /* about addresses in it; with a place and no function */
 	/* The rest is the binaries' own. */
 	struct d9__elf_file *file, *debug, *packed; /* NULL: there is none, or it was refused */
 	struct d9__dwarf *dwarf;
@@ -65,7 +65,7 @@ const struct d9__binary *d9__binaries_get(const struct d9__binaries *binaries, u
 /* The newest binary of that base name, with a usable file if there is one; or D9__NO_BINARY. */
 uint32_t d9__binaries_find(struct d9__binaries *binaries, const char *name, size_t len);
 
-/* How to say that the file at |binary|'s path is another than the recorded one. */
+/* "has another build-id than the recorded one, not used", of the file at |binary|'s path. */
 const char *d9__binary_refusal(const struct d9__binary *binary);
 
 /* Look for the files of a binary, unless that was done.  Nothing is read of them but headers. */

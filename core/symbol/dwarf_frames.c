@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/table.h"
 #include "symbol/dwarf_frames.h"
+#include "symbol/split_dwarf.h"
 
 #define NESTED_MAX 64 /* blocks, functions, classes and namespaces inside each other */
 
@@ -39,12 +40,19 @@ struct function {
 };
 
 struct unit {
+	Dwarf *dwarf;		    /* with the functions: of the program, or of the .dwo file */
+	Dwarf_Die root;		    /* there */
 	struct function *functions; /* sorted by start */
 	size_t n_functions;
+	/* A row of lines may belong to an inlined function, which a .dwo file would tell that is
+	 * missing. */
+	bool is_hollow;
 };
 
 struct d9__dwarf {
 	Dwarf *dwarf;
+	const struct d9__elf_file *file;
+	char *missing;		/* the first .dwo file that is not there */
 	struct ranges units;	/* sorted by start; for files whose compiler wrote no .debug_aranges */
 	bool units_read;
 	struct d9__table walked; /* struct unit by offset of its tree */
@@ -63,6 +71,7 @@ int d9__dwarf_open(const struct d9__elf_file *file, struct d9__dwarf **out)
 		return -ENOMEM;
 	}
 	new->dwarf = dwarf;
+	new->file = file;
 	*out = new;
 	return 0;
 }
@@ -85,6 +94,7 @@ void d9__dwarf_close(struct d9__dwarf *dwarf)
 		free_unit(unit);
 	d9__table_release(&dwarf->walked);
 	free(dwarf->units.items);
+	free(dwarf->missing);
 	dwarf_end(dwarf->dwarf);
 	free(dwarf);
 }
@@ -240,14 +250,27 @@ static bool find_unit(struct d9__dwarf *dwarf, uint64_t address, Dwarf_Die *die)
 	return range && address < range->end && dwarf_offdie(dwarf->dwarf, range->die, die);
 }
 
-static struct unit *walk_unit(Dwarf_Die *die)
+static struct unit *walk_unit(struct d9__dwarf *dwarf, Dwarf_Die *die)
 {
 	struct unit *unit = calloc(1, sizeof(*unit));
 	struct ranges found = { 0 };
+	enum d9__split split;
+	char *missing;
 
 	if (!unit)
 		return NULL;
-	collect_functions(&found, die, false, 0);
+	unit->root = *die;
+	split = d9__split_find(dwarf->file, die, &unit->root, &missing);
+	if (split == D9__SPLIT_MISSING)
+		unit->root = *die;
+	unit->dwarf = dwarf_cu_getdwarf(unit->root.cu);
+	collect_functions(&found, &unit->root, false, 0);
+	/* Some compilers leave a few functions in the program. */
+	unit->is_hollow = split == D9__SPLIT_MISSING && !found.n;
+	if (unit->is_hollow && !dwarf->missing)
+		dwarf->missing = missing;
+	else
+		free(missing);
 	sort_ranges(&found);
 	if (found.n && d9__budget_take(D9__KEPT_SYMBOLS, found.n * sizeof(*unit->functions)))
 		unit->functions = calloc(found.n, sizeof(*unit->functions));
@@ -270,7 +293,7 @@ static struct unit *unit_of(struct d9__dwarf *dwarf, Dwarf_Die *die)
 
 	if (unit)
 		return unit;
-	unit = walk_unit(die);
+	unit = walk_unit(dwarf, die);
 	if (unit && d9__table_add(&dwarf->walked, offset, unit)) {
 		free_unit(unit);
 		return NULL;
@@ -278,14 +301,11 @@ static struct unit *unit_of(struct d9__dwarf *dwarf, Dwarf_Die *die)
 	return unit;
 }
 
-static struct function *find_function(struct d9__dwarf *dwarf, Dwarf_Die *unit_die, uint64_t address)
+static struct function *find_function(const struct unit *unit, uint64_t address)
 {
-	struct unit *unit = unit_of(dwarf, unit_die);
 	struct function *function;
 	size_t n;
 
-	if (!unit)
-		return NULL;
 	n = count_begun(unit->functions, unit->n_functions, sizeof(*function), address);
 	function = n ? &unit->functions[n - 1] : NULL;
 	return function && address < function->end ? function : NULL;
@@ -341,13 +361,13 @@ static void place_row(Dwarf_Die *unit, uint64_t address, struct d9__dwarf_frame 
 }
 
 /* The calls of |function| that are open at |address|, the outermost first; how many. */
-static size_t find_calls(struct d9__dwarf *dwarf, struct function *function, uint64_t address,
+static size_t find_calls(Dwarf *dwarf, struct function *function, uint64_t address,
 			 Dwarf_Off calls[D9__DWARF_DEPTH_MAX - 1])
 {
 	Dwarf_Die die;
 	size_t n = 0;
 
-	if (!function->walked && dwarf_offdie(dwarf->dwarf, function->die, &die))
+	if (!function->walked && dwarf_offdie(dwarf, function->die, &die))
 		collect_calls(&function->calls, &die, 0, 0);
 	function->walked = true;
 	for (size_t i = 0; i < function->calls.n && n < D9__DWARF_DEPTH_MAX - 1; i++) {
@@ -363,41 +383,70 @@ size_t d9__dwarf_frames(struct d9__dwarf *dwarf, uint64_t address, struct d9__dw
 {
 	Dwarf_Off calls[D9__DWARF_DEPTH_MAX - 1];
 	struct function *function;
-	Dwarf_Die unit, die;
+	struct unit *unit;
+	Dwarf_Die root, die;
 	size_t n = 0;
 
-	if (!find_unit(dwarf, address, &unit))
+	unit = find_unit(dwarf, address, &root) ? unit_of(dwarf, &root) : NULL;
+	if (!unit || unit->is_hollow)
 		return 0;
 	frames[0] = (struct d9__dwarf_frame){ 0 };
-	place_row(&unit, address, &frames[0]);
-	function = find_function(dwarf, &unit, address);
+	place_row(&root, address, &frames[0]);
+	function = find_function(unit, address);
 	if (!function)
 		return frames[0].path != NULL;
-	for (size_t left = find_calls(dwarf, function, address, calls); left--; n++) {
+	for (size_t left = find_calls(unit->dwarf, function, address, calls); left--; n++) {
 		frames[n + 1] = (struct d9__dwarf_frame){ 0 };
-		if (!dwarf_offdie(dwarf->dwarf, calls[left], &die))
+		if (!dwarf_offdie(unit->dwarf, calls[left], &die))
 			continue;
 		frames[n].function = name_of(&die);
-		place_call(&unit, &die, &frames[n + 1]);
+		place_call(&unit->root, &die, &frames[n + 1]);
 	}
-	if (dwarf_offdie(dwarf->dwarf, function->die, &die))
+	if (dwarf_offdie(unit->dwarf, function->die, &die))
 		frames[n].function = name_of(&die);
 	return n + 1;
+}
+
+/* The file that |die| of |unit| is declared in. */
+static const char *declared_in(const struct d9__dwarf *dwarf, const struct unit *unit,
+			       Dwarf_Die *die)
+{
+	Dwarf_Die root = unit->root;
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	Dwarf_Word number;
+	size_t n;
+
+	/* libdw's own ends the process where a .dwo file has lines of no code. */
+	if (unit->dwarf == dwarf->dwarf)
+		return dwarf_decl_file(die);
+	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
+	    dwarf_formudata(&attribute, &number) || dwarf_getsrcfiles(&root, &files, &n) ||
+	    number >= n)
+		return NULL;
+	return dwarf_filesrc(files, number, NULL, NULL);
 }
 
 bool d9__dwarf_entry(struct d9__dwarf *dwarf, uint64_t address, struct d9__dwarf_frame *out)
 {
 	const struct function *function;
-	Dwarf_Die unit, die;
+	const struct unit *unit;
+	Dwarf_Die root, die;
 	Dwarf_Addr start;
 	int number;
 
-	if (!find_unit(dwarf, address, &unit))
+	unit = find_unit(dwarf, address, &root) ? unit_of(dwarf, &root) : NULL;
+	function = unit ? find_function(unit, address) : NULL;
+	if (!function || function->start != address ||
+	    !dwarf_offdie(unit->dwarf, function->die, &die) || dwarf_entrypc(&die, &start) ||
+	    start != address || dwarf_decl_line(&die, &number) || number <= 0)
 		return false;
-	function = find_function(dwarf, &unit, address);
-	if (!function || function->start != address || !dwarf_offdie(dwarf->dwarf, function->die, &die) ||
-	    dwarf_entrypc(&die, &start) || start != address || dwarf_decl_line(&die, &number) || number <= 0)
-		return false;
-	*out = (struct d9__dwarf_frame){ name_of(&die), dwarf_decl_file(&die), (unsigned)number };
+	*out = (struct d9__dwarf_frame) { name_of(&die), declared_in(dwarf, unit, &die),
+					  (unsigned)number };
 	return out->path != NULL;
+}
+
+const char *d9__dwarf_missing(const struct d9__dwarf *dwarf)
+{
+	return dwarf->missing;
 }

@@ -31,6 +31,10 @@ void d9__dwarf_close(struct d9__dwarf *dwarf);
  */
 size_t d9__dwarf_frames(struct d9__dwarf *dwarf, uint64_t address, struct d9__dwarf_frame frames[D9__DWARF_DEPTH_MAX]);
 
+/* A file with debug information of |dwarf| that is missing, so that functions have no lines; NULL:
+ * none was needed. */
+const char *d9__dwarf_missing(const struct d9__dwarf *dwarf);
+
 /*
  * Where the function that begins at |address| is declared: by the rows of lines that is in another one, if the
  * compiler put a call of that one inline at its beginning.  false if no function begins there.

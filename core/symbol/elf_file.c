@@ -177,6 +177,20 @@ uint64_t d9__elf_file_bytes(const struct d9__elf_file *file)
 	return file->size_bytes;
 }
 
+bool d9__elf_file_folder(const struct d9__elf_file *file, char *buf, size_t size)
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	n = file->fd < 0 ? -1 : readlink(link, buf, size - 1);
+	if (n <= 0 || buf[0] != '/')
+		return false;
+	buf[n] = '\0';
+	*strrchr(buf, '/') = '\0';
+	return true;
+}
+
 bool d9__elf_file_fits(const struct d9__elf_file *file, const struct d9__elf_facts *facts,
 		       bool is_copy)
 {

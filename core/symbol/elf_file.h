@@ -47,6 +47,9 @@ struct d9__elf_facts {
 bool d9__elf_file_fits(const struct d9__elf_file *file, const struct d9__elf_facts *facts,
 		       bool is_copy);
 
+/* Write the folder that it lies in into |buf|.  False: it is in memory, or that is not known. */
+bool d9__elf_file_folder(const struct d9__elf_file *file, char *buf, size_t size);
+
 /* For libelf and libdw; borrowed. */
 Elf *d9__elf_file_elf(const struct d9__elf_file *file);
 

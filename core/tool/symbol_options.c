@@ -126,7 +126,7 @@ static bool find_lacking(void *context, size_t i, struct d9__lacking_file *out)
 			continue;
 		out->path = *binary->path ? binary->path : binary->name;
 		out->why = binary->fate == D9__BINARY_REFUSED ? d9__binary_refusal(binary)
-							      : "not here";
+							      : "is not here";
 		out->is_other = binary->fate == D9__BINARY_REFUSED;
 		out->places = binary->nameless;
 		return true;

@@ -90,7 +90,7 @@ called() {
 
 # report TRACE: the report's word about files that name nothing.
 report() {
-	"$dial9" report --no-pager "$1" | sed -n '/^! p[a-z]\.so /,/^details/p' | grep -v '^details'
+	"$dial9" report --no-pager "$1" | sed -n '/^! p[a-z]\.so /,/ran\.$/p'
 	"$dial9" report -v --no-pager --width 200 "$1" | grep names-missing | sed 's/so [0-9].*//'
 }
 

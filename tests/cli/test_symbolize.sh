@@ -78,6 +78,32 @@ run symbolize -o out.bin t.bin
 rows out.bin
 cmp -s t.bin out.bin && echo "nothing was written"
 
+say "debug information in files of its own: the same rows, with two formats"
+rows out.bin >whole.rows
+for format in 4 5; do
+	$CXX -g -gdwarf-$format -gsplit-dwarf -O1 -c -o split.o prog.cc && $CXX -Wl,--build-id=0x0123456789abcdef -o prog split.o
+	trace split.bin "$work/prog"
+	"$dial9" symbolize -o out.bin split.bin >/dev/null
+	rows out.bin | diff whole.rows -
+done
+say "beside the program, and not where it was compiled"
+mkdir elsewhere
+mv prog split.dwo elsewhere/
+trace split.bin "$work/elsewhere/prog"
+"$dial9" symbolize -o out.bin split.bin
+rows out.bin | diff whole.rows -
+say "they are missing, or none: no lines, for a line may be of an inlined function"
+mv elsewhere/split.dwo kept.dwo
+run symbolize -o out.bin split.bin
+rows out.bin | grep -v kernel
+run events -f text -e TaskSpawnEvent split.bin 2>&1 >/dev/null | sed 's/.*: \(.*split.dwo\)/\1/'
+mkfifo elsewhere/split.dwo
+timeout 20 "$dial9" symbolize -o out.bin split.bin
+rm elsewhere/split.dwo
+head -c 200 kept.dwo >elsewhere/split.dwo
+timeout 20 "$dial9" symbolize -o out.bin split.bin
+rm elsewhere/split.dwo
+
 say "stripped"
 strip -o prog whole
 run symbolize -o out.bin t.bin

@@ -124,6 +124,13 @@ static void print_refused(const char *path, FILE *out)
 	fputs(" has another build-id, not used", out);
 }
 
+static void print_split(const char *path, FILE *out)
+{
+	fputs("no lines: ", out);
+	d9__shown_write(out, path, strlen(path));
+	fputs(" is not here", out);
+}
+
 /* Print the fault of a binary whose addresses have no names, and how to mend it. */
 static void print_lacking(const struct lacking *lacking, FILE *out)
 {
@@ -135,13 +142,15 @@ static void print_lacking(const struct lacking *lacking, FILE *out)
 		d9__units_count(lacking->counts.all).text);
 	if (binary->fate == D9__BINARY_REFUSED)
 		fprintf(out, "%s; put the recorded file or its debug file into --debug-dir",
-			d9__binary_refusal(binary));
+			d9__binary_refusal(binary) + strlen("has "));
 	else if (binary->fate == D9__BINARY_MISSING)
 		fputs("not here; put its debug file into --debug-dir", out);
 	else if (binary->fate == D9__BINARY_NO_FILE)
 		fputs("no file", out);
 	else if (binary->refused)
 		print_refused(binary->refused, out);
+	else if (binary->split)
+		print_split(binary->split, out);
 	else if (lacking->package)
 		fprintf(out, "no lines; apt install %s", lacking->package);
 	else
