@@ -23,11 +23,14 @@ enum key {
 	KEY_MEMORY,
 	KEY_NO_SYMBOLS,
 	KEY_SCHEMA,
+	KEY_ATTACH,
 };
 
 static const struct d9__opt opts[] = {
 	{ 'f', "format", "F", "table (the default), csv, jsonl (JSON Lines) or json" },
 	{ 'o', "output", "FILE", "write all tables into the SQLite database FILE" },
+	{ KEY_ATTACH, "attach", "NAME=TRACE",
+	  "another trace: its tables are NAME.polls and so on" },
 	{ KEY_SCHEMA, "schema", NULL,
 	  "print all tables with what their columns mean; needs no TRACE" },
 	{ KEY_TIMEOUT, "timeout", "TIME", "stop a statement that takes longer (1m; 0: never)" },
@@ -54,6 +57,7 @@ static const struct d9__usage usage = {
 
 struct arguments {
 	struct d9__query_options options;
+	struct d9__query_attached attached[D9__QUERY_TRACES - 1];
 	const char *output;
 	bool schema;
 };
@@ -65,6 +69,54 @@ static bool set_format(const struct d9__args *args, struct d9__query_options *op
 		return true;
 	d9__cmd_fail("query", "--format wants table, csv, jsonl or json, not '%s'", args->value);
 	return false;
+}
+
+/* A word that SQL takes without quotes, and that is no schema of its own. */
+static bool is_name(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_",
+			  more[] = "0123456789";
+	size_t first = strspn(name, letters), len = first;
+
+	while (name[len] && (strchr(letters, name[len]) || strchr(more, name[len])))
+		len++;
+	return first && !name[len] && strcasecmp(name, "main") != 0 &&
+	       strcasecmp(name, "temp") != 0;
+}
+
+/* Take "NAME=TRACE". */
+static bool take_attached(const struct d9__args *args, struct arguments *arguments)
+{
+	struct d9__query_options *options = &arguments->options;
+	struct d9__query_attached *attached = &arguments->attached[options->n_attached];
+	char *equal = strchr(args->value, '=');
+
+	if (options->n_attached == D9__QUERY_TRACES - 1) {
+		d9__cmd_fail("query", "--attach takes %d traces", D9__QUERY_TRACES - 1);
+		return false;
+	}
+	attached->name = equal ? strndup(args->value, (size_t)(equal - args->value)) : NULL;
+	if (!attached->name || !is_name(attached->name) || !equal[1]) {
+		d9__cmd_fail("query",
+			     "--attach wants NAME=TRACE, where NAME is a word of SQL, not '%s'",
+			     args->value);
+		return false;
+	}
+	for (size_t i = 0; i < options->n_attached; i++)
+		if (!strcasecmp(options->attached[i].name, attached->name)) {
+			d9__cmd_fail("query", "--attach %s=... is there twice", attached->name);
+			return false;
+		}
+	attached->paths[0] = equal + 1;
+	options->attached = arguments->attached;
+	options->n_attached++;
+	return true;
+}
+
+static void release(struct arguments *arguments)
+{
+	for (size_t i = 0; i < sizeof(arguments->attached) / sizeof(arguments->attached[0]); i++)
+		free(arguments->attached[i].name);
 }
 
 static bool take_option(const struct d9__args *args, int key, struct arguments *arguments)
@@ -85,6 +137,8 @@ static bool take_option(const struct d9__args *args, int key, struct arguments *
 	case 'v':
 		arguments->options.verbose = true;
 		return true;
+	case KEY_ATTACH:
+		return take_attached(args, arguments);
 	default:
 		arguments->options.no_symbols = true;
 		return true;
@@ -150,6 +204,8 @@ static int run(struct arguments *arguments, char *trace, const char *sql)
 	struct d9__query query;
 	int status;
 
+	if (arguments->output && arguments->options.n_attached)
+		return d9__cmd_fail("query", "--output writes one TRACE: without --attach");
 	if (arguments->output)
 		return write_database(&query, arguments, paths, sql);
 	if (!sql && !strcmp(trace, "-"))
@@ -162,20 +218,10 @@ static int run(struct arguments *arguments, char *trace, const char *sql)
 	return status ? status : query.status;
 }
 
-int d9__cmd_query(int argc, char **argv)
+/* With the |n| arguments behind the options. */
+static int run_all(struct arguments *arguments, int n, char **argv)
 {
-	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct arguments arguments = { .options = { .command = "query", .timeout_ns = DEFAULT_TIMEOUT_NS,
-						    .memory_bytes = DEFAULT_MEMORY } };
-	int key, n;
-
-	while ((key = d9__args_next(&args)) > 0)
-		if (!take_option(&args, key, &arguments))
-			return D9__EXIT_USAGE;
-	if (key < 0)
-		return d9__args_exit(key);
-	n = argc - args.first;
-	if (arguments.schema)
+	if (arguments->schema)
 		return n ? d9__cmd_fail("query", "--schema takes no TRACE") : print_schema();
 	if (n < 1)
 		return d9__cmd_fail("query", "which TRACE? see dial9 query --help");
@@ -183,7 +229,25 @@ int d9__cmd_query(int argc, char **argv)
 		return d9__cmd_fail(
 			"query",
 			"one TRACE and one SQL, in quotes; of several segments give the directory");
-	return run(&arguments, argv[args.first], n > 1 ? argv[args.first + 1] : NULL);
+	return run(arguments, argv[0], n > 1 ? argv[1] : NULL);
+}
+
+int d9__cmd_query(int argc, char **argv)
+{
+	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
+	struct arguments arguments = { .options = { .command = "query",
+						    .timeout_ns = DEFAULT_TIMEOUT_NS,
+						    .memory_bytes = DEFAULT_MEMORY } };
+	int key, status = 0;
+
+	while (!status && (key = d9__args_next(&args)) > 0)
+		if (!take_option(&args, key, &arguments))
+			status = D9__EXIT_USAGE;
+	if (!status)
+		status = key < 0 ? d9__args_exit(key)
+				 : run_all(&arguments, argc - args.first, argv + args.first);
+	release(&arguments);
+	return status;
 }
 #else
 int d9__cmd_query(int argc, char **argv)

@@ -25,6 +25,7 @@
 /* Columns of EXPLAIN. */
 #define EXPLAIN_OPCODE 1
 #define EXPLAIN_P2     3
+#define EXPLAIN_P3     4
 
 /* ---- what a statement may do ---- */
 
@@ -145,18 +146,56 @@ static int fail(const struct d9__query *query)
 	return d9__cmd_fail(query->options->command, "%s", sqlite3_errmsg(query->db));
 }
 
-static int make_tables(struct d9__query *query)
+/* Make what |sql| makes, "CREATE TABLE polls (...)", in |schema|.  An error of SQLite, or 0. */
+static int make_in(sqlite3 *db, const char *schema, const char *sql)
+{
+	size_t len = strlen(strncmp(sql, "CREATE VIEW ", 12) ? "CREATE TABLE " : "CREATE VIEW ");
+	char *text = sqlite3_mprintf("%.*s\"%w\".%s", (int)len, sql, schema, sql + len);
+	int err = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(text);
+	return err;
+}
+
+/* An error of SQLite, or 0. */
+static int make_tables(sqlite3 *db, const char *schema)
+{
+	char *settings =
+		sqlite3_mprintf("PRAGMA \"%w\".journal_mode=MEMORY; PRAGMA \"%w\".synchronous=OFF;"
+				"PRAGMA \"%w\".cache_size=-" CACHE,
+				schema, schema, schema);
+	int err = settings ? sqlite3_exec(db, settings, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(settings);
+	for (unsigned i = 0; i < D9__QUERY_TABLES && !err; i++)
+		err = make_in(db, schema, d9__query_tables[i].sql);
+	for (size_t i = 0; d9__query_views[i].name && !err; i++)
+		err = make_in(db, schema, d9__query_views[i].sql);
+	return err;
+}
+
+/* An error of SQLite, or 0. */
+static int attach(struct d9__query *query, struct d9__query_trace *trace)
+{
+	char *sql = sqlite3_mprintf("ATTACH '' AS \"%w\"", trace->name);
+	int err = sql ? sqlite3_exec(query->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(sql);
+	return err;
+}
+
+static int make_all(struct d9__query *query)
 {
 	int err = sqlite3_exec(
 		query->db,
-		"PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-" CACHE ";"
 		"PRAGMA application_id=1145649465; PRAGMA user_version=1; PRAGMA temp_store=FILE",
 		NULL, NULL, NULL);
 
-	for (unsigned i = 0; i < D9__QUERY_TABLES && !err; i++)
-		err = sqlite3_exec(query->db, d9__query_tables[i].sql, NULL, NULL, NULL);
-	for (size_t i = 0; d9__query_views[i].name && !err; i++)
-		err = sqlite3_exec(query->db, d9__query_views[i].sql, NULL, NULL, NULL);
+	for (size_t i = 0; i < query->n && !err; i++) {
+		err = i ? attach(query, &query->traces[i]) : 0;
+		if (!err)
+			err = make_tables(query->db, query->traces[i].name);
+	}
 	/* Tables of JSON are made at their first use, which is not permitted later; a SQLite may lack them. */
 	if (!err)
 		sqlite3_exec(query->db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
@@ -176,10 +215,17 @@ static int check_traces(const char *command, char **paths)
 int d9__query_open(struct d9__query *query, const struct d9__query_options *options, char **paths,
 		   const char *path)
 {
-	int err;
+	int err = 0;
 
-	*query = (struct d9__query) { .options = options, .paths = paths };
-	err = check_traces(options->command, paths);
+	*query = (struct d9__query) { .options = options,
+				      .traces = { { .name = "main", .paths = paths } },
+				      .n = 1 };
+	for (size_t i = 0; i < options->n_attached; i++)
+		query->traces[query->n++] =
+			(struct d9__query_trace) { .name = options->attached[i].name,
+						   .paths = options->attached[i].paths };
+	for (size_t i = 0; i < query->n && !err; i++)
+		err = check_traces(options->command, query->traces[i].paths);
 	if (err)
 		return err;
 	/* One thread does it all. */
@@ -189,7 +235,7 @@ int d9__query_open(struct d9__query *query, const struct d9__query_options *opti
 	err = sqlite3_open_v2(path ? path : "", &query->db,
 			      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
 	if (!err)
-		err = make_tables(query);
+		err = make_all(query);
 	if (err)
 		return fail(query);
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -200,22 +246,24 @@ int d9__query_open(struct d9__query *query, const struct d9__query_options *opti
 	return 0;
 }
 
-static int fill(struct d9__query *query, uint32_t wanted)
+static int fill(struct d9__query *query, struct d9__query_trace *trace, uint32_t wanted)
 {
 	uint64_t start_ns = d9__mono_ns(), rows = 0;
 	int status;
 
-	wanted &= ~query->filled;
+	wanted &= ~trace->filled;
 	if (!wanted)
 		return 0;
 	/* Fill all tables at once, because a pipe can be read only once. */
-	if (d9__traces_have_pipe(query->paths))
+	if (d9__traces_have_pipe(trace->paths))
 		wanted = ALL_TABLES;
 	sqlite3_set_authorizer(query->db, NULL, NULL);
 	query->until_ns = 0;
-	status = d9__query_load(query->options->command, query->db, query->paths, wanted, query->options->no_symbols, &rows);
+	status = d9__query_load(query->options->command,
+				&(struct d9__query_target) { query->db, trace->name, wanted },
+				trace->paths, query->options->no_symbols, &rows);
 	sqlite3_set_authorizer(query->db, authorize, query);
-	query->filled |= wanted;
+	trace->filled |= wanted;
 	if (query->options->verbose)
 		fprintf(stderr, "dial9 query: %llu rows in %.2f s\n", (unsigned long long)rows,
 			(double)(d9__mono_ns() - start_ns) / 1e9);
@@ -225,14 +273,23 @@ static int fill(struct d9__query *query, uint32_t wanted)
 	return 0;
 }
 
+static int fill_asked(struct d9__query *query)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < query->n && !status; i++)
+		status = fill(query, &query->traces[i], query->traces[i].asked);
+	return status;
+}
+
 int d9__query_read(struct d9__query *query)
 {
-	return fill(query, ALL_TABLES);
+	return fill(query, &query->traces[0], ALL_TABLES);
 }
 
 int d9__query_fill(struct d9__query *query)
 {
-	int status = fill(query, ALL_TABLES), err = 0;
+	int status = fill(query, &query->traces[0], ALL_TABLES), err = 0;
 
 	if (status)
 		return status;
@@ -253,33 +310,49 @@ void d9__query_close(struct d9__query *query)
 
 /* ---- run ---- */
 
-/* Add the table that the b-tree at the page |root|, its own or an index's, belongs to.  An error of SQLite, or 0. */
-static int ask_table(struct d9__query *query, sqlite3_stmt *owner, sqlite3_int64 root)
+/* Add the table of |trace| that the b-tree at the page |root|, its own or an index's, belongs to.
+ * An error of SQLite, or 0. */
+static int ask_table(struct d9__query *query, struct d9__query_trace *trace, sqlite3_int64 root)
 {
+	char *sql =
+		sqlite3_mprintf("SELECT tbl_name FROM \"%w\".sqlite_master WHERE rootpage = %lld",
+				trace->name, root);
+	sqlite3_stmt *owner = NULL;
 	enum d9__query_table table;
+	int err = sql ? sqlite3_prepare_v2(query->db, sql, -1, &owner, NULL) : SQLITE_NOMEM;
 
-	sqlite3_bind_int64(owner, 1, root);
-	if (sqlite3_step(owner) == SQLITE_ROW) {
+	if (!err && sqlite3_step(owner) == SQLITE_ROW) {
 		table = d9__query_table_find((const char *)sqlite3_column_text(owner, 0));
 		if (table != D9__QUERY_TABLES)
-			query->asked |= UINT32_C(1) << table;
+			trace->asked |= UINT32_C(1) << table;
 	}
-	return sqlite3_reset(owner);
+	sqlite3_finalize(owner);
+	sqlite3_free(sql);
+	return err;
+}
+
+/* The trace with the number that SQLite gives its schema: 0 is main, 1 holds temporary tables. */
+static struct d9__query_trace *trace_of_schema(struct d9__query *query, int schema)
+{
+	size_t i = schema < 2 ? 0 : (size_t)schema - 1;
+
+	return schema != 1 && i < query->n ? &query->traces[i] : NULL;
 }
 
 /* Add all tables that |program|, an EXPLAIN, opens.  An error of SQLite, or 0. */
 static int ask_opened(struct d9__query *query, sqlite3_stmt *program)
 {
-	sqlite3_stmt *owner = NULL;
-	int err = sqlite3_prepare_v2(query->db, "SELECT tbl_name FROM sqlite_master WHERE rootpage = ?", -1, &owner, NULL);
+	int err = 0;
 
 	while (!err && sqlite3_step(program) == SQLITE_ROW) {
 		const char *opcode = (const char *)sqlite3_column_text(program, EXPLAIN_OPCODE);
+		struct d9__query_trace *trace =
+			trace_of_schema(query, sqlite3_column_int(program, EXPLAIN_P3));
 
-		if (opcode && (!strcmp(opcode, "OpenRead") || !strcmp(opcode, "ReopenIdx")))
-			err = ask_table(query, owner, sqlite3_column_int64(program, EXPLAIN_P2));
+		if (trace && opcode &&
+		    (!strcmp(opcode, "OpenRead") || !strcmp(opcode, "ReopenIdx")))
+			err = ask_table(query, trace, sqlite3_column_int64(program, EXPLAIN_P2));
 	}
-	sqlite3_finalize(owner);
 	return err ? err : sqlite3_reset(program);
 }
 
@@ -293,7 +366,8 @@ static int find_asked(struct d9__query *query, const char *sql, int len)
 	sqlite3_stmt *program = NULL;
 	int err = text ? sqlite3_prepare_v2(query->db, text, -1, &program, NULL) : SQLITE_NOMEM;
 
-	query->asked = 0;
+	for (size_t i = 0; i < query->n; i++)
+		query->traces[i].asked = 0;
 	query->until_ns = 0;
 	if (!err)
 		err = ask_opened(query, program);
@@ -335,7 +409,7 @@ static int run_one(struct d9__query *query, const char *sql, struct d9__text_out
 		sqlite3_finalize(stmt);
 		return tell_error(query);
 	}
-	status = stmt ? fill(query, query->asked) : 0;
+	status = stmt ? fill_asked(query) : 0;
 	if (status || !stmt) {
 		sqlite3_finalize(stmt);
 		return status;

@@ -10,20 +10,38 @@
 
 #include "query/query_output.h"
 
+/* Traces of one query: the first, which is "main", and those that were attached. */
+#define D9__QUERY_TRACES 9
+
+/* One of them: its tables are NAME.polls and so on. */
+struct d9__query_trace {
+	const char *name;
+	char **paths;	 /* they end with NULL */
+	uint32_t filled; /* tables, a bit for each */
+	uint32_t asked;	 /* those that the statement reads */
+};
+
+/* A trace to attach. */
+struct d9__query_attached {
+	char *name;
+	char *paths[2]; /* ends with NULL */
+};
+
 struct d9__query_options {
 	const char *command; /* that speaks */
 	enum d9__query_format format;
 	bool no_symbols, verbose;
 	uint64_t timeout_ns;   /* of one statement; 0: none */
 	uint64_t memory_bytes; /* of SQLite; 0: no limit */
+	struct d9__query_attached *attached;
+	size_t n_attached;
 };
 
 struct d9__query {
 	const struct d9__query_options *options;
-	char **paths;
+	struct d9__query_trace traces[D9__QUERY_TRACES];
+	size_t n;
 	sqlite3 *db;
-	uint32_t filled;   /* tables, a bit for each */
-	uint32_t asked;	   /* those that the statement reads */
 	bool denied;	   /* it wants to change something */
 	uint64_t until_ns; /* when it has taken too long; 0: it may take any time */
 	bool late;
@@ -32,7 +50,8 @@ struct d9__query {
 
 /*
  * Make the empty tables, in |path| or, if that is NULL, in a file that goes with the process.
- * |paths| end with NULL.  0, else the exit status, with a line on stderr.
+ * |paths|, which end with NULL, and those in |options| are read.  0, else the exit status, with a
+ * line on stderr.
  */
 int d9__query_open(struct d9__query *query, const struct d9__query_options *options, char **paths,
 		   const char *path);

@@ -217,10 +217,8 @@ static void give_to_inner(struct d9__query_process *process, const struct d9__ca
 	struct d9__query_row row = { .rows = rows, .column = 1 };
 
 	if (!call->inner_run || 2 * call->inner_ns < call->total_ns ||
-	    (!rows->read_run &&
-	     sqlite3_prepare_v3(rows->db,
-				"UPDATE runs SET blocked_ns = ?, ready_ns = ? WHERE run = ?", -1,
-				SQLITE_PREPARE_PERSISTENT, &rows->read_run, NULL)))
+	    d9__query_prepare(rows, &rows->read_run,
+			      "UPDATE \"%w\".runs SET blocked_ns = ?, ready_ns = ? WHERE run = ?"))
 		return;
 	row.stmt = rows->read_run;
 	d9__query_u64(&row, poll->blocked_ns);
@@ -327,8 +325,7 @@ static void update(struct d9__query_process *process, sqlite3_stmt **stmt, const
 {
 	struct d9__query_row row = { .rows = process->rows };
 
-	if (!*stmt &&
-	    sqlite3_prepare_v3(process->rows->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL))
+	if (d9__query_prepare(process->rows, stmt, sql))
 		return;
 	row.stmt = *stmt;
 	row.column = 1;
@@ -343,14 +340,16 @@ static void update(struct d9__query_process *process, sqlite3_stmt **stmt, const
 static void end_task(struct d9__query_process *process, const struct d9_event *event)
 {
 	update(process, &process->rows->end_task,
-	       "UPDATE tasks SET ended_ns = ? WHERE process = ? AND task = ? AND ended_ns IS NULL",
+	       "UPDATE \"%w\".tasks SET ended_ns = ? WHERE process = ? AND task = ? AND ended_ns "
+	       "IS NULL",
 	       known(event, D9_TASK_TERMINATE_TASK_ID), false, event->timestamp_ns, 0);
 }
 
 static void end_allocation(struct d9__query_process *process, const struct d9_event *event)
 {
 	update(process, &process->rows->end_allocation,
-	       "UPDATE allocations SET freed_ns = ? WHERE process = ? AND address = ? AND time_ns "
+	       "UPDATE \"%w\".allocations SET freed_ns = ? WHERE process = ? AND address = ? AND "
+	       "time_ns "
 	       "= ?",
 	       known(event, D9_FREE_ADDR), true, event->timestamp_ns,
 	       known(event, D9_FREE_ALLOC_TIMESTAMP_NS));

@@ -236,13 +236,17 @@ static void name_of(sqlite3_context *context, int n, sqlite3_value **args)
 static void name_spans(struct load *load)
 {
 	sqlite3 *db = load->rows.db;
+	sqlite3_stmt *update = NULL;
 	int err = sqlite3_create_function_v2(db, "name_of", 2, SQLITE_UTF8, load, name_of, NULL,
 					     NULL, NULL);
 
 	if (!err)
-		err = sqlite3_exec(db,
-				   "UPDATE spans SET name = name_of(process, name) WHERE callback",
-				   NULL, NULL, NULL);
+		err = d9__query_prepare(
+			&load->rows, &update,
+			"UPDATE \"%w\".spans SET name = name_of(process, name) WHERE callback");
+	if (!err && sqlite3_step(update) != SQLITE_DONE)
+		err = sqlite3_errcode(db);
+	sqlite3_finalize(update);
 	sqlite3_create_function_v2(db, "name_of", 2, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);
 	if (err && !load->rows.err)
 		load->rows.err = err;
@@ -446,16 +450,17 @@ static void release(struct load *load)
 	d9_reader_free(load->reader);
 }
 
-int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows)
+int d9__query_load(const char *command, const struct d9__query_target *target, char **paths,
+		   bool no_symbols, uint64_t *rows)
 {
 	struct load load = { .stacks.keys.kind = D9__KEPT_STACKS };
-	sqlite3_int64 before = sqlite3_total_changes64(db);
+	sqlite3_int64 before = sqlite3_total_changes64(target->db);
 	int status = d9__traces_open(command, paths, &load.reader), err;
 
 	if (status)
 		return status;
-	d9__query_rows_begin(&load.rows, db, wanted);
-	err = open_processes(&load, (wanted & NAMED) && !no_symbols);
+	d9__query_rows_begin(&load.rows, target);
+	err = open_processes(&load, (target->wanted & NAMED) && !no_symbols);
 	if (!err && !load.rows.err)
 		err = read_events(&load);
 	if (!err && !load.rows.err)
@@ -466,6 +471,6 @@ int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t want
 		status = d9__cmd_fail(command, "cannot keep the tables: %s", sqlite3_errstr(err));
 	/* A damaged trace still has the tables of the events before the damage. */
 	release(&load);
-	*rows = err ? 0 : (uint64_t)(sqlite3_total_changes64(db) - before);
+	*rows = err ? 0 : (uint64_t)(sqlite3_total_changes64(target->db) - before);
 	return status;
 }

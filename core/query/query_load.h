@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <sqlite3.h>
+#include "query/query_rows.h"
 
 /*
- * For |command|, fill the tables in |wanted|, a bit each, of |db| from the traces |paths|.  |*rows|
- * gets the number of rows.  Returns 0, or an exit status after a line on stderr.
+ * For |command|, fill |target|'s tables from the traces |paths|.  |*rows| gets the number of rows.
+ * Returns 0, or an exit status after a line on stderr.
  */
-int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows);
+int d9__query_load(const char *command, const struct d9__query_target *target, char **paths,
+		   bool no_symbols, uint64_t *rows);

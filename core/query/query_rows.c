@@ -14,22 +14,33 @@ static int prepare(struct d9__query_rows *rows, enum d9__query_table table)
 	bool twice = table == D9__QUERY_TASKS || table == D9__QUERY_ALLOCATIONS ||
 		     table == D9__QUERY_THREADS;
 	char sql[128];
-	size_t len = (size_t)snprintf(sql, sizeof(sql), "INSERT %sINTO %s VALUES (?",
+	size_t len = (size_t)snprintf(sql, sizeof(sql), "INSERT %sINTO \"%%w\".%s VALUES (?",
 				      twice ? "OR IGNORE " : "", text->name);
 
 	for (unsigned i = 1; i < text->columns; i++)
 		len += (size_t)snprintf(sql + len, sizeof(sql) - len, ",?");
 	snprintf(sql + len, sizeof(sql) - len, ")");
-	return sqlite3_prepare_v3(rows->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
-				  &rows->insert[table], NULL);
+	return d9__query_prepare(rows, &rows->insert[table], sql);
 }
 
-int d9__query_rows_begin(struct d9__query_rows *rows, sqlite3 *db, uint32_t wanted)
+int d9__query_prepare(const struct d9__query_rows *rows, sqlite3_stmt **stmt, const char *sql)
 {
-	*rows = (struct d9__query_rows) { .db = db };
-	rows->err = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+	char *text = *stmt ? NULL : sqlite3_mprintf(sql, rows->schema);
+	int err = *stmt	  ? 0
+		  : !text ? SQLITE_NOMEM
+			  : sqlite3_prepare_v3(rows->db, text, -1, SQLITE_PREPARE_PERSISTENT, stmt,
+					       NULL);
+
+	sqlite3_free(text);
+	return err;
+}
+
+int d9__query_rows_begin(struct d9__query_rows *rows, const struct d9__query_target *target)
+{
+	*rows = (struct d9__query_rows) { .db = target->db, .schema = target->schema };
+	rows->err = sqlite3_exec(target->db, "BEGIN", NULL, NULL, NULL);
 	for (unsigned i = 0; i < D9__QUERY_TABLES && !rows->err; i++)
-		if (wanted >> i & 1)
+		if (target->wanted >> i & 1)
 			rows->err = prepare(rows, i);
 	return rows->err;
 }

@@ -15,14 +15,25 @@
  */
 struct d9__query_rows {
 	sqlite3 *db;
+	const char *schema;			 /* that the tables are in; borrowed */
 	sqlite3_stmt *insert[D9__QUERY_TABLES];	 /* NULL: not wanted */
 	sqlite3_stmt *end_task, *end_allocation, *read_run; /* made when they are needed */
 	int err;
 };
 
-/* Begin to fill the tables in |wanted|, a bit for each; those must be empty.  0, or SQLite's error.
- */
-int d9__query_rows_begin(struct d9__query_rows *rows, sqlite3 *db, uint32_t wanted);
+/* Tables to fill. */
+struct d9__query_target {
+	sqlite3 *db;
+	const char *schema;
+	uint32_t wanted; /* a bit for each; those must be empty */
+};
+
+/* Begin to fill |target|'s tables.  0, or SQLite's error. */
+int d9__query_rows_begin(struct d9__query_rows *rows, const struct d9__query_target *target);
+
+/* Make |*stmt| of |sql|, "UPDATE \"%w\".TABLE ...", which names the schema so, unless it is there.
+ * 0, or SQLite's error. */
+int d9__query_prepare(const struct d9__query_rows *rows, sqlite3_stmt **stmt, const char *sql);
 
 /* Keep the rows, or none after an error.  0, or the first error of SQLite. */
 int d9__query_rows_end(struct d9__query_rows *rows);

@@ -106,6 +106,21 @@ for line in open(sys.argv[1]):
 END_PY
 diff some.csv all.csv && wc -l <some.csv
 
+say "calls are of the program's functions, inside of the library's callbacks, too; so are spans; threads are a table"
+run query demo/web 'SELECT name, count(*) AS calls, count(poll) AS inside FROM calls GROUP BY name'
+run query demo/web "SELECT c.name, count(*) AS samples FROM samples s JOIN runs r USING (run) JOIN callbacks c ON c.callback = r.callback GROUP BY 1 ORDER BY 2 DESC LIMIT 2"
+run query demo/web 'SELECT name, callback, count(*) AS spans FROM spans GROUP BY 1'
+run query demo/web 'SELECT * FROM threads'
+
+say "another trace beside it"
+run query demo/web --attach b=demo/wakes 'SELECT (SELECT count(*) FROM calls) AS web, (SELECT count(*) FROM b.calls) AS wakes'
+run query demo/web --attach b=demo/wakes 'SELECT count(*) AS n FROM b.polls JOIN b.callbacks USING (callback)'
+run query demo/web --attach b=demo/wakes 'SELECT name FROM b.calls EXCEPT SELECT name FROM calls'
+run query demo/web --attach b=none 'SELECT 1'
+run query demo/web --attach main=demo/wakes 'SELECT 1'
+run query demo/web --attach b=demo/wakes --attach B=demo/wakes 'SELECT 1'
+run query demo/web --attach b=demo/wakes -o kept.db
+
 say "as many calls, as long, as the report tells"
 for kind in small two types odd many life cut wild timeless spans repeats late callbacks; do
 	"$make_trace" $kind zstd counted.bin.zst 100
