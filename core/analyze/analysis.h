@@ -145,6 +145,19 @@ struct d9__analysis {
 /* |analysis| starts as all zero.  0 or -ENOMEM. */
 int d9__analysis_event(struct d9__analysis *analysis, const struct d9_event *event);
 
+/* A call that began before the first event, and counts from |from_ns| on. */
+struct d9__going_call {
+	uint64_t task;
+	struct d9_text place; /* where that was registered, in case it is not known */
+	struct d9_text
+		inner; /* the function of the program that the library has called; "": none */
+	uint64_t from_ns;
+};
+
+/* |worker| is in the middle of |call|.  0 or -ENOMEM. */
+int d9__analysis_goes_on(struct d9__analysis *analysis, struct d9__worker *worker,
+			 const struct d9__going_call *call);
+
 /* The worker whose thread |event|, a CpuSampleEvent, found at work: by its tid, else by what it says; NULL: none. */
 struct d9__worker *d9__analysis_sampled(const struct d9__analysis *analysis, const struct d9_event *event);
 
@@ -214,7 +227,10 @@ struct d9__namer {
 /* Give names to all callbacks and to the frames of all stacks, and find inner functions.  0 or -ENOMEM. */
 int d9__analysis_name(struct d9__analysis *analysis, const struct d9__namer *namer);
 
-/* Give names to callbacks alone, because frames cost more: for a caller that tells nothing of the stacks.  0 or -ENOMEM. */
+/*
+ * Give names to callbacks alone, because frames cost more: for a caller that tells nothing of the
+ * stacks.  May be called again, for those that have none yet.  0 or -ENOMEM.
+ */
 int d9__analysis_name_callbacks(struct d9__analysis *analysis, const struct d9__namer *namer);
 
 /* Where the trace's times begin for people: the first loop event, else the first event. */

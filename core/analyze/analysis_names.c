@@ -44,16 +44,18 @@ static int name_function(struct d9__callback *callback, const struct d9__namer *
 	return describe(NULL, &place, &callback->source);
 }
 
+/* One that has a name keeps it. */
 static int name_callback(struct d9__callback *callback, const struct d9__namer *namer)
 {
 	const char *mark = strstr(callback->location, SITE_MARK);
 	struct d9__place site = { .address = callback->site_address, .role = D9__PLACE_CALL };
-	int err;
+	int err = 0;
 
-	err = name_function(callback, namer,
-			    mark ? (size_t)(mark - callback->location)
-				 : strlen(callback->location));
-	if (err || !mark)
+	if (!callback->function && !callback->source)
+		err = name_function(callback, namer,
+				    mark ? (size_t)(mark - callback->location)
+					 : strlen(callback->location));
+	if (err || !mark || callback->site)
 		return err;
 	site.text = mark + strlen(SITE_MARK);
 	site.len = strlen(site.text);
@@ -67,7 +69,7 @@ static int name_outside(struct d9__outside *outside, const struct d9__namer *nam
 {
 	struct d9__place place = { .text = outside->place, .address = outside->address };
 
-	if (!outside->place)
+	if (!outside->place || outside->function)
 		return 0;
 	place.len = strlen(outside->place);
 	if (!namer->name(namer->context, &place) || !place.function)

@@ -14,27 +14,56 @@
 #include "base/utf8.h"
 #include "read/known_text.h"
 
-/* The segment with its PollStart is gone; what was written since says that it is still open. */
-static int begin_again(struct d9__analysis *a, struct d9__worker *worker, uint64_t id, uint64_t since_ns)
+/* The loop library has called |inner| in the call that |worker| began at |ns|.  0 or -ENOMEM. */
+static int enter_inner(struct d9__analysis *a, struct d9__worker *worker, struct d9_text inner,
+		       uint64_t ns)
 {
-	uint64_t from_ns = since_ns > a->first_ns ? since_ns : a->first_ns;
-	struct d9__traced_task *task = d9__tasks_at(&a->tasks, id);
+	struct d9__callback *callback = d9__callbacks_at(&a->callbacks, inner.data, inner.len);
+
+	if (!callback || d9__callback_begin(callback, worker->number))
+		return -ENOMEM;
+	callback->span = true;
+	if (!callback->caller)
+		callback->caller = worker->piece.task->callback;
+	worker->piece.users.open = 1;
+	worker->piece.users.since_ns = ns;
+	worker->piece.users.callback = callback;
+	return 0;
+}
+
+int d9__analysis_goes_on(struct d9__analysis *a, struct d9__worker *worker,
+			 const struct d9__going_call *call)
+{
+	struct d9__traced_task *task = d9__tasks_at(&a->tasks, call->task);
+	int err;
 
 	if (!task)
 		return -ENOMEM;
-	if (worker->piece.open || worker->piece.start_ns >= since_ns || worker->park.valid)
-		return 0;
 	if (!task->callback)
-		task->callback = d9__callbacks_at(&a->callbacks, "", 0);
+		task->callback = d9__callbacks_at(&a->callbacks, call->place.data, call->place.len);
 	if (!task->callback || d9__callback_begin(task->callback, worker->number))
 		return -ENOMEM;
 	task->next_number = task->callback->calls - 1;
 	task->next_run = ++a->callbacks.runs;
 	task->next_delay_ns = UINT64_MAX;
-	task->last_start_ns = from_ns;
+	task->last_start_ns = call->from_ns;
 	task->polled = true;
 	d9__task_seen(&a->tasks, task);
-	return d9__timeline_poll_start(&a->timeline, worker, from_ns, task, false, 0);
+	err = d9__timeline_poll_start(&a->timeline, worker, call->from_ns, task, false, 0);
+	return err || !call->inner.len ? err : enter_inner(a, worker, call->inner, call->from_ns);
+}
+
+/* The segment with its PollStart is gone; what was written since says that it is still open. */
+static int begin_again(struct d9__analysis *a, struct d9__worker *worker, uint64_t id,
+		       uint64_t since_ns)
+{
+	uint64_t from_ns = since_ns > a->first_ns ? since_ns : a->first_ns;
+
+	if (worker->piece.open || worker->piece.start_ns >= since_ns || worker->park.valid)
+		return 0;
+	return d9__analysis_goes_on(
+		a, worker,
+		&(struct d9__going_call) { .task = id, .place = { "", 0 }, .from_ns = from_ns });
 }
 
 /* |worker|'s open call is of task |id| and was so at |ns|: the place to note what is known of it, or NULL. */

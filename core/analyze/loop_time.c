@@ -290,6 +290,23 @@ void d9__loop_time_finish(struct d9__loop_time *time)
 	time->between_ns = 0;
 }
 
+void d9__loop_time_subtract(struct d9__loop_time *time, const struct d9__loop_time *before)
+{
+	if (before->last_ns)
+		time->first_ns = least(before->last_ns, time->last_ns);
+	take(&time->asleep_ns, before->asleep_ns);
+	take(&time->wait_cpu_ns, before->wait_cpu_ns);
+	take(&time->wait_ready_ns, before->wait_ready_ns);
+	take(&time->callback_ns, before->callback_ns);
+	take(&time->round_ns, before->round_ns);
+	take(&time->outside_ns, before->outside_ns);
+	take(&time->outside_asleep_ns, before->outside_asleep_ns);
+	take(&time->outside_n, before->outside_n);
+	take(&time->stopped_ns, before->stopped_ns);
+	take(&time->lost_ns, before->lost_ns);
+	take(&time->busy.ns, before->busy.ns);
+}
+
 uint64_t d9__loop_time_total_ns(const struct d9__loop_time *time)
 {
 	return time->last_ns - time->first_ns;

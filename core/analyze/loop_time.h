@@ -100,5 +100,11 @@ void d9__loop_time_lost(struct d9__loop_time *time, uint64_t from_ns, uint64_t t
 /* Nothing follows. */
 void d9__loop_time_finish(struct d9__loop_time *time);
 
+/*
+ * Take |before|, which was |time| once, out of it: it begins where that ended.  Its longest and
+ * newest times stay those of all.
+ */
+void d9__loop_time_subtract(struct d9__loop_time *time, const struct d9__loop_time *before);
+
 /* From its first event to its last. */
 uint64_t d9__loop_time_total_ns(const struct d9__loop_time *time);

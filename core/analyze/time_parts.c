@@ -62,6 +62,22 @@ void d9__time_told_add(struct d9__told_time *told, const char *function, uint64_
 	}
 }
 
+void d9__time_told_subtract(struct d9__told_time *told, const struct d9__told_time *before)
+{
+	struct d9__told_time left = { .n = 0 };
+
+	for (unsigned i = 0; i < told->n; i++) {
+		uint64_t ns = told->in[i].ns;
+
+		for (unsigned j = 0; j < before->n; j++)
+			if (before->in[j].function == told->in[i].function)
+				ns = less(ns, before->in[j].ns);
+		if (ns)
+			d9__time_told_add(&left, told->in[i].function, ns);
+	}
+	*told = left;
+}
+
 void d9__time_account_add(struct d9__account *account, const struct d9__account *from)
 {
 	account->on_cpu_ns += from->on_cpu_ns;

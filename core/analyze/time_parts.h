@@ -51,6 +51,9 @@ struct d9__told_time {
 /* |ns| in |function|; the same function is always the same pointer. */
 void d9__time_told_add(struct d9__told_time *told, const char *function, uint64_t ns);
 
+/* Take |before|, which was all of it once, out of |told|. */
+void d9__time_told_subtract(struct d9__told_time *told, const struct d9__told_time *before);
+
 /* The parts of the time of one callback, call, kind of spans, or loop.  All zero is nothing. */
 struct d9__account {
 	uint64_t on_cpu_ns, ready_ns, blocked_ns;

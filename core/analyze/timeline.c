@@ -591,8 +591,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	return err;
 }
 
-/* No reading ended the worker's last round, of |wall_ns|: what its calls did not tell of as off the CPU was on it. */
-static uint64_t last_used_ns(const struct d9__worker *worker, uint64_t wall_ns)
+uint64_t d9__worker_last_used_ns(const struct d9__worker *worker, uint64_t wall_ns)
 {
 	bool hung = worker->piece.open || worker->piece.open_ended;
 
@@ -601,27 +600,42 @@ static uint64_t last_used_ns(const struct d9__worker *worker, uint64_t wall_ns)
 	return wall_ns - worker->unpark.told_ns;
 }
 
-/*
- * The account of the worker's last round, which no park ended: it goes on until |end_ns|, where the
- * trace ends in a callback, or the last one ended; or the loop stood still for longer, outside of
- * callbacks.
- */
-static void account_last(struct d9__worker *worker, uint64_t end_ns)
+uint64_t d9__worker_burns(const struct d9__worker *worker, uint64_t from_ns)
 {
-	const struct d9__piece *piece = &worker->piece;
+	if (worker->library.until_ns <= from_ns)
+		return 0;
+	return least(worker->library.cpu_ns, worker->library.until_ns - from_ns);
+}
+
+uint64_t d9__worker_awake_until(const struct d9__worker *worker, uint64_t ns)
+{
+	uint64_t end_ns = worker->piece.open ? ns : worker->piece.end_ns;
 
 	if (worker->outside.ns > end_ns)
 		end_ns = worker->outside.ns;
-	if (!piece->open && worker->library.until_ns > end_ns)
+	if (!worker->piece.open && worker->library.until_ns > end_ns)
 		end_ns = worker->library.until_ns;
+	return end_ns;
+}
+
+/*
+ * The account of the worker's last round, which no park ended: it goes on until the trace ends at
+ * |ns| in a callback, or the last one ended; or the loop stood still for longer, outside of
+ * callbacks.
+ */
+static void account_last(struct d9__worker *worker, uint64_t ns)
+{
+	const struct d9__piece *piece = &worker->piece;
+	uint64_t end_ns = d9__worker_awake_until(worker, ns);
+
 	if (end_ns <= worker->unpark.ns)
 		return;
 	if (piece->open) {
-		uint64_t ns = end_ns - piece->start_ns;
+		uint64_t open_ns = end_ns - piece->start_ns;
 
-		worker->unpark.pieces_ns -= ns;
+		worker->unpark.pieces_ns -= open_ns;
 		d9__callback_stayed(piece->task->callback, worker->number,
-				    ns - least(ns, piece->users.ns));
+				    open_ns - least(open_ns, piece->users.ns));
 	}
 	account_awake(worker, end_ns, end_ns - worker->unpark.ns, 0);
 }
@@ -635,12 +649,22 @@ static void end_last_period(struct d9__worker *worker, uint64_t ns)
 	uint64_t end_ns = worker->piece.open ? ns : worker->piece.end_ns;
 
 	note_round(worker, ns);
-	account_last(worker, end_ns);
+	account_last(worker, ns);
 	if (end_ns <= worker->unpark.ns)
 		return;
 	worker->active_ns += end_ns - worker->unpark.ns;
 	d9__time_period_end(&worker->period, &worker->time, end_ns - worker->unpark.ns, UINT64_MAX);
-	worker->cpu_ns += last_used_ns(worker, end_ns - worker->unpark.ns);
+	worker->cpu_ns += d9__worker_last_used_ns(worker, end_ns - worker->unpark.ns);
+}
+
+void d9__worker_goes_on(struct d9__worker *worker, uint64_t ns, uint32_t tid, bool waits)
+{
+	worker->park.valid = waits;
+	worker->unpark.valid = !waits;
+	worker->park.ns = worker->unpark.ns = ns;
+	worker->park.tid = worker->unpark.tid = worker->tid = tid;
+	worker->unpark.cpu_ns = worker->unpark.cpu_high_ns = UINT64_MAX;
+	worker->cpu_seen = true;
 }
 
 /* The trace ends at |ns|, and no unpark ended the worker's last wait. */
@@ -653,10 +677,7 @@ static void end_last_park(struct d9__worker *worker, uint64_t ns)
 	worker->waiting_ns += left_ns;
 	worker->park.valid = false;
 	d9__loop_time_waited(&worker->loop_time, worker->park.ns, worker->park.ns + left_ns, 0, 0);
-	if (worker->library.until_ns > worker->park.ns)
-		d9__loop_time_burnt(
-			&worker->loop_time,
-			least(worker->library.cpu_ns, worker->library.until_ns - worker->park.ns));
+	d9__loop_time_burnt(&worker->loop_time, d9__worker_burns(worker, worker->park.ns));
 }
 
 int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)

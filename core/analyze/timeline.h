@@ -261,6 +261,28 @@ uint64_t d9__timeline_off_cpu(const struct d9__worker *worker, uint64_t ns, uint
 /* The trace ends at |ns|: close open parks.  An open piece stays open: its length is unknown.  0 or -ENOMEM. */
 int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns);
 
+/*
+ * Until when the time awake of |worker| is known that no park ended, if the trace ends at |ns|: in
+ * an open call until then, else until its last call ended, or until the recorder saw it last.
+ */
+uint64_t d9__worker_awake_until(const struct d9__worker *worker, uint64_t ns);
+
+/*
+ * No reading ended the worker's last time awake, of |wall_ns|: how much of it was on the CPU, since
+ * its calls did not tell of it as off the CPU.
+ */
+uint64_t d9__worker_last_used_ns(const struct d9__worker *worker, uint64_t wall_ns);
+
+/* CPU time in its library since |from_ns|, when its wait or its round began, as the recorder saw
+ * it. */
+uint64_t d9__worker_burns(const struct d9__worker *worker, uint64_t from_ns);
+
+/*
+ * Before its first event: the loop of |worker|, on thread |tid|, waits since |ns|, or does not.
+ * Its CPU time is not known.
+ */
+void d9__worker_goes_on(struct d9__worker *worker, uint64_t ns, uint32_t tid, bool waits);
+
 /* Share of the time in which |worker| was not parked, 0 to 1. */
 double d9__worker_utilisation(const struct d9__worker *worker);
 

@@ -228,6 +228,20 @@ static void put_running(struct d9__text_out *out, const struct d9__recorder_seen
 	}
 }
 
+/* A line for each loop that goes round inside its library. */
+static void put_inside(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
+		       const char *indent)
+{
+	for (uint32_t i = 0; i < recorder->look.n_workers && i < WORKERS_SHOWN; i++) {
+		double share = d9__recorder_loop(recorder, i).inside_library;
+
+		if (share > 0)
+			d9__text_printf(out, "%sworker %u: inside %s %.0f %%, in no callback\n",
+					indent, recorder->look.workers[i].id,
+					d9__recorder_library(recorder), 100 * share);
+	}
+}
+
 /* Write the store of its trace, and how much waits for a shipper. */
 static void put_store(struct d9__text_out *out, const struct d9__recorder_seen *recorder, const char *label)
 {
@@ -263,6 +277,7 @@ static void put_row(struct d9__text_out *out, const struct d9__recorder_seen *re
 			short_count((double)recorder->lost, lost),
 			d9__size_text(health->retained_bytes, disk));
 	put_running(out, recorder, "        ");
+	put_inside(out, recorder, "        ");
 	put_problems(out, recorder, "        ");
 	put_degraded(out, recorder, "        ");
 	put_store(out, recorder, "        store: ");
@@ -426,6 +441,20 @@ static void put_ring(struct d9__text_out *out, const struct d9__recorder_seen *r
 	d9__text_printf(out, ", %" PRIu64 " steps\n", health->clock_steps);
 }
 
+/* "; 47 % awake, 12 % CPU", and what of that is inside the library. */
+static void put_shares(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
+		       uint32_t i)
+{
+	struct d9__loop_now now = d9__recorder_loop(recorder, i);
+
+	if (!now.known)
+		return;
+	d9__text_printf(out, "; %.0f %% awake, %.0f %% CPU", 100 * now.awake, 100 * now.cpu);
+	if (now.inside_library > 0)
+		d9__text_printf(out, ": inside %s %.0f %%", d9__recorder_library(recorder),
+				100 * now.inside_library);
+}
+
 static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	static const char *const states[] = { "unknown", "between callbacks", "in a callback",
@@ -438,10 +467,13 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 
 		if (i)
 			put_label(out, "");
-		d9__text_printf(out, "worker %u, thread %u: %s since %s\n", worker->id, worker->tid,
-				states[worker->state],
-				d9__duration_text(d9__recorder_age_ns(recorder, worker->last_ns),
-						  age));
+		d9__text_printf(
+			out, "worker %u, thread %u: %s since %s", worker->id, worker->tid,
+			d9__recorder_loop(recorder, i).inside_library > 0 ? "in its library"
+									  : states[worker->state],
+			d9__duration_text(d9__recorder_age_ns(recorder, worker->last_ns), age));
+		put_shares(out, recorder, i);
+		d9__text_char(out, '\n');
 	}
 	if (recorder->look.n_workers > WORKERS_SHOWN) {
 		put_label(out, "");

@@ -12,30 +12,28 @@
 #include <unistd.h>
 
 #include "analyze/budget.h"
-#include "analyze/histogram.h"
-#include "analyze/texts.h"
 #include "base/array.h"
 #include "base/time.h"
 #include "cli/cmd.h"
-#include "cli/info_json.h"
 #include "cli/raw_terminal.h"
-#include "read/known_text.h"
+#include "findings/owners.h"
+#include "report/report.h"
 #include "symbol/symbolizer.h"
+#include "text/json.h"
 #include "text/page.h"
 #include "text/text.h"
 #include "tool/args.h"
 #include "tool/symbol_options.h"
-#include "watch/live.h"
+#include "watch/live_analysis.h"
 #include "watch/open_calls_now.h"
 #include "watch/recorders.h"
 #include "watch/recover_child.h"
 
-#define WORKERS       1024
-#define CALLBACKS_MAX 4096 /* further ones are one */
-#define ROWS          20   /* where there is no screen */
-#define PIPE_WIDTH    1000 /* of a line that no screen cuts */
-#define NAME_MIN      16   /* columns; figures give way for them */
-#define SPANS_MAX     8    /* that lie in each other inside a poll */
+#define ROWS	   20	/* where there is no screen */
+#define PIPE_WIDTH 1000 /* of a line that no screen cuts */
+#define NAME_MIN   16	/* columns; figures give way for them */
+#define NAME_LEN   512
+#define LOOPS_MAX  3 /* that have a line */
 
 #define WAY " > "
 
@@ -66,279 +64,152 @@ struct options {
 	bool once, json, no_symbols;
 };
 
-struct callback {
-	const char *name; /* as recorded */
-	struct d9__histogram took; /* of calls that ended in this interval, and of |open| so far */
-	uint64_t open; /* calls that have not ended */
-	uint64_t busy_ns; /* in this interval, of these calls and of those that are open */
-	uint64_t queue; /* deepest that one of its calls found */
-};
-
-struct worker {
-	uint64_t began_ns; /* 0: in no callback */
-	uint64_t told_ns;  /* up to here the time of the open callback was counted; 0: not at all */
-	size_t callback;
-
-	/* The program's callbacks that the loop library calls from one of its own callbacks. */
-	struct {
-		uint64_t id, began_ns;
-		size_t callback;
-	} spans[SPANS_MAX];
-	size_t n_spans;
-	size_t inner; /* the one that took longest so far; SIZE_MAX: none */
-	uint64_t inner_ns;
+/* The calls of a callback that ended in this interval, and of those that go on. */
+struct row {
+	struct d9__histogram took;
+	uint64_t open;
+	uint64_t busy_ns; /* on all loops, by the interval's sums */
+	uint64_t queue;	  /* deepest that one of its calls found */
 };
 
 struct top {
 	const struct options *options;
 	struct d9__recorder_seen *recorder;
 	struct d9__symbolizer *symbols;
-	struct callback *callbacks;
+	struct d9__live_analysis live;
+	struct d9__owners *owners; /* of the interval */
+	struct row *rows;	   /* by number of the callback */
 	size_t n;
-	struct d9__texts names; /* callback i has text i; those beyond the last share its place */
-	struct worker workers[WORKERS];
-	uint64_t oldest_ns, newest_ns; /* of this interval's events */
 	uint64_t calls, busy_ns, global_queue;
 	bool no_memory;
 };
 
 /* ---- counting ---- */
 
-/* "CALLBACK @ PLACE": all places of a callback are one. */
-static size_t name_len(struct d9_text loc)
+/* The row of |callback|; NULL: out of memory. */
+static struct row *row_of(struct top *top, const struct d9__callback *callback)
 {
-	for (size_t i = 0; i + 3 <= loc.len; i++)
-		if (!memcmp(loc.data + i, " @ ", 3))
-			return i;
-	return loc.len;
-}
-
-/* Find the callback called |name|, or make it; SIZE_MAX: out of memory. */
-static size_t find_named(struct top *top, const char *name, size_t len)
-{
-	uint32_t number;
-
-	if (d9__texts_number(&top->names, name, len, &number))
-		goto fail;
-	if (number >= CALLBACKS_MAX) {
-		d9__budget_leave_out(D9__KEPT_CALLBACKS, 1);
-		number = CALLBACKS_MAX - 1;
-	}
-	while (number >= top->n) {
-		if (!d9__array_grow(top->callbacks, top->n))
-			goto fail;
-		top->callbacks[top->n] = (struct callback){ .name = top->names.items[top->n] };
-		top->n++;
-	}
-	return number;
-fail:
+	if (d9__array_reach(top->rows, &top->n, callback->number))
+		return &top->rows[callback->number];
 	top->no_memory = true;
-	return SIZE_MAX;
+	return NULL;
 }
 
-static size_t find_callback(struct top *top, struct d9_text loc)
+static void add_call(struct top *top, const struct d9__callback *callback, uint64_t ns)
 {
-	return find_named(top, loc.data, name_len(loc));
-}
+	struct row *row = row_of(top, callback);
 
-/* "OUTER > INNER": a call counts once, under both names. */
-static size_t find_way(struct top *top, size_t outer, size_t inner)
-{
-	size_t number = SIZE_MAX;
-	char *name;
-	int len = asprintf(&name, "%s" WAY "%s", top->callbacks[outer].name, top->callbacks[inner].name);
-
-	if (len < 0) {
+	if (row && d9__histogram_add(&row->took, ns))
 		top->no_memory = true;
-		return SIZE_MAX;
-	}
-	number = find_named(top, name, (size_t)len);
-	free(name);
-	return number;
 }
 
-static void begin_poll(struct top *top, const struct d9_event *event, struct worker *worker)
+/* Without the program's functions that the library called inside it: they are calls of their own.
+ */
+static void on_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
 {
-	uint64_t queue = d9_event_known_u64(event, D9_POLL_START_LOCAL_QUEUE, 0);
+	struct top *top = context;
+	uint64_t ns = piece->end_ns - piece->start_ns;
 
-	worker->callback = find_callback(top, d9__known_text(event, D9_POLL_START_SPAWN_LOC));
-	worker->began_ns = event->timestamp_ns;
-	worker->told_ns = 0;
-	worker->n_spans = 0;
-	worker->inner = SIZE_MAX;
-	worker->inner_ns = 0;
-	if (worker->callback != SIZE_MAX && queue > top->callbacks[worker->callback].queue)
-		top->callbacks[worker->callback].queue = queue;
-}
-
-/* Add the time of |worker|'s callback |number| up to |ns| that was not added yet. */
-static void add_busy(struct top *top, struct worker *worker, size_t number, uint64_t ns)
-{
-	uint64_t from_ns = worker->told_ns ? worker->told_ns : worker->began_ns;
-
-	if (ns <= from_ns)
-		return;
-	top->callbacks[number].busy_ns += ns - from_ns;
-	top->busy_ns += ns - from_ns;
-	worker->told_ns = ns;
-}
-
-static void end_poll(struct top *top, const struct d9_event *event, struct worker *worker)
-{
-	uint64_t took_ns = event->timestamp_ns - worker->began_ns;
-
-	if (!worker->began_ns || worker->callback == SIZE_MAX || event->timestamp_ns < worker->began_ns)
-		return;
-	if (worker->inner != SIZE_MAX)
-		worker->callback = find_way(top, worker->callback, worker->inner);
-	if (worker->callback == SIZE_MAX)
-		return;
+	(void)worker;
 	top->calls++;
-	add_busy(top, worker, worker->callback, event->timestamp_ns);
-	worker->began_ns = 0;
-	if (d9__histogram_add(&top->callbacks[worker->callback].took, took_ns))
-		top->no_memory = true;
+	add_call(top, piece->task->callback, ns > piece->users.ns ? ns - piece->users.ns : 0);
 }
 
-/* A span that an adapter wrote is called "CALLBACK @ PLACE", too; the program's own have other names. */
-static void enter_span(struct top *top, const struct d9_event *event, struct worker *worker)
+static void on_inner_call(void *context, const struct d9__call_end *call)
 {
-	struct d9_text name = d9__known_text(event, D9_SPAN_SPAN_NAME);
-	size_t n = worker->n_spans;
-
-	if (!worker->began_ns || n == SPANS_MAX || name_len(name) == name.len)
-		return;
-	worker->spans[n].id = d9_event_known_u64(event, D9_SPAN_SPAN_ID, 0);
-	worker->spans[n].began_ns = event->timestamp_ns;
-	worker->spans[n].callback = find_callback(top, name);
-	worker->n_spans += worker->spans[n].callback != SIZE_MAX;
+	add_call(context, call->callback, call->ns);
 }
 
-static void exit_span(const struct d9_event *event, struct worker *worker)
+static void note_queue(struct top *top, const struct d9_event *event)
 {
-	uint64_t id = d9_event_known_u64(event, D9_SPAN_SPAN_ID, 0), took_ns;
+	uint64_t id = d9_event_known_u64(event, D9_POLL_START_WORKER_ID, 0);
+	uint64_t queue = d9_event_known_u64(event, D9_POLL_START_LOCAL_QUEUE, 0);
+	const struct d9__worker *worker = d9__table_find(&top->live.analysis.timeline.by_id, id);
+	struct row *row =
+		worker && worker->piece.task ? row_of(top, worker->piece.task->callback) : NULL;
 
-	for (size_t i = worker->n_spans; i--;) {
-		if (worker->spans[i].id != id)
-			continue;
-		took_ns = event->timestamp_ns - worker->spans[i].began_ns;
-		if (worker->inner == SIZE_MAX || took_ns > worker->inner_ns) {
-			worker->inner = worker->spans[i].callback;
-			worker->inner_ns = took_ns;
-		}
-		worker->n_spans = i;
-		return;
-	}
+	if (row && queue > row->queue)
+		row->queue = queue;
 }
 
-static void see(void *arg, const struct d9_event *event)
+static int on_event(void *context, const struct d9_event *event)
 {
-	struct top *top = arg;
-	/* Polls and spans have it in the same place. */
-	uint64_t id = d9_event_known_u64(event, D9_POLL_END_WORKER_ID, WORKERS);
+	struct top *top = context;
 	uint64_t queue;
 
 	switch (event->kind) {
 	case D9_EVENT_MODULE:
-		if (d9__symbolizer_learn(top->symbols, event))
-			top->no_memory = true;
-		return;
+		return d9__symbolizer_learn(top->symbols, event);
 	case D9_EVENT_POLL_START:
-		if (id < WORKERS)
-			begin_poll(top, event, &top->workers[id]);
-		break;
-	case D9_EVENT_POLL_END:
-		if (id < WORKERS)
-			end_poll(top, event, &top->workers[id]);
-		break;
-	case D9_EVENT_SPAN_ENTER:
-		if (id < WORKERS)
-			enter_span(top, event, &top->workers[id]);
-		break;
-	case D9_EVENT_SPAN_EXIT:
-		if (id < WORKERS)
-			exit_span(event, &top->workers[id]);
+		note_queue(top, event);
 		break;
 	case D9_EVENT_QUEUE_SAMPLE:
 		queue = d9_event_known_u64(event, D9_QUEUE_SAMPLE_GLOBAL_QUEUE, 0);
 		if (queue > top->global_queue)
 			top->global_queue = queue;
 		break;
-	case D9_EVENT_LAST_SIGN:
-	case D9_EVENT_STUCK_POLL:
-		break;
 	default:
-		return;
+		break;
 	}
-	if (!top->oldest_ns || event->timestamp_ns < top->oldest_ns)
-		top->oldest_ns = event->timestamp_ns;
-	if (event->timestamp_ns > top->newest_ns)
-		top->newest_ns = event->timestamp_ns;
+	return 0;
 }
 
 static void forget_interval(struct top *top)
 {
 	for (size_t i = 0; i < top->n; i++) {
-		d9__histogram_release(&top->callbacks[i].took);
-		top->callbacks[i].took = (struct d9__histogram){ 0 };
-		top->callbacks[i].queue = top->callbacks[i].busy_ns = top->callbacks[i].open = 0;
+		d9__histogram_release(&top->rows[i].took);
+		top->rows[i] = (struct row) { .open = 0 };
 	}
-	top->oldest_ns = top->newest_ns; /* the next interval begins where this one ended */
-	top->calls = top->busy_ns = top->global_queue = 0;
+	free(top->owners);
+	top->owners = NULL;
+	top->calls = top->busy_ns = top->global_queue = top->live.events = 0;
 }
 
-/* ---- calls that are open ---- */
-
-/*
- * Take the calls that began before this program looked from the ring, because the segment does not
- * have them yet.
- */
-static void adopt_open_calls(struct top *top)
-{
-	struct d9__open_calls_now running[D9__RING_OPEN_MAX];
-	unsigned n = d9__open_calls_now(top->recorder, NULL, D9__RUNNING_LONG_NS, running);
-
-	for (unsigned i = 0; i < n; i++) {
-		const struct d9__ring_open *call = running[i].call;
-		struct worker *worker = &top->workers[call->worker % WORKERS];
-
-		if (worker->began_ns || call->around || call->outside)
-			continue;
-		*worker = (struct worker){ .began_ns = call->since_ns, .inner = SIZE_MAX };
-		worker->callback = find_named(top, call->loc, strlen(call->loc));
-		if (call->span[0]) {
-			worker->spans[0].began_ns = call->since_ns;
-			worker->spans[0].callback = find_named(top, call->span, strlen(call->span));
-			worker->n_spans = worker->spans[0].callback != SIZE_MAX;
-		}
-		/* Count this interval alone, not the time before. */
-		if (top->newest_ns < top->recorder->look.mono_ns)
-			top->newest_ns = top->recorder->look.mono_ns;
-		if (!top->oldest_ns)
-			top->oldest_ns = top->newest_ns - top->options->interval_ns;
-		worker->told_ns = top->oldest_ns > call->since_ns ? top->oldest_ns : 0;
-	}
-}
-
-/* Open calls count up to the newest sign of life. */
+/* Long calls that are open count up to the end of the interval. */
 static void count_open_calls(struct top *top)
 {
-	adopt_open_calls(top);
-	for (unsigned i = 0; i < WORKERS; i++) {
-		struct worker *worker = &top->workers[i];
-		size_t number = worker->callback;
+	const struct d9__timeline *timeline = &top->live.analysis.timeline;
 
-		if (!worker->began_ns || number == SIZE_MAX || worker->began_ns >= top->newest_ns)
+	for (size_t i = 0; i < timeline->n; i++) {
+		const struct d9__piece *piece = &timeline->items[i]->piece;
+		const struct d9__callback *callback;
+		uint64_t since_ns;
+		struct row *row;
+
+		if (!piece->open)
 			continue;
-		if (worker->n_spans)
-			number = find_way(top, number, worker->spans[worker->n_spans - 1].callback);
-		if (number == SIZE_MAX)
+		callback = piece->users.open ? piece->users.callback : piece->task->callback;
+		since_ns = piece->users.open ? piece->users.since_ns : piece->start_ns;
+		row = row_of(top, callback);
+		if (!row || top->live.until_ns < since_ns + D9__LONG_ROUND_NS)
 			continue;
-		add_busy(top, worker, number, top->newest_ns);
-		top->callbacks[number].open++;
-		if (d9__histogram_add(&top->callbacks[number].took, top->newest_ns - worker->began_ns))
-			top->no_memory = true;
+		row->open++;
+		add_call(top, callback, top->live.until_ns - since_ns);
 	}
+}
+
+/* The interval ends: its sums, its owners, and names for them.  0 or -ENOMEM. */
+static int end_interval(struct top *top)
+{
+	const struct d9__namer namer = { d9__symbol_name, top->symbols };
+	const struct d9__sums *sums = &top->live.interval;
+	int err = d9__live_analysis_cut(&top->live);
+
+	if (!err && top->symbols)
+		err = d9__analysis_name_callbacks(&top->live.analysis, &namer);
+	if (!err)
+		top->owners = d9__owners_make(sums);
+	if (!top->owners)
+		return -ENOMEM;
+	for (size_t i = 0; i < sums->n_calls; i++) {
+		struct row *row = row_of(top, sums->calls[i].callback);
+
+		if (row)
+			row->busy_ns += sums->calls[i].on.ns;
+		top->busy_ns += sums->calls[i].on.ns;
+	}
+	count_open_calls(top);
+	return top->no_memory ? -ENOMEM : 0;
 }
 
 /* ---- printing ---- */
@@ -347,53 +218,18 @@ static const struct top *sorted; /* by qsort(), which passes nothing along */
 
 static int by_busy(const void *a, const void *b)
 {
-	const struct callback *x = &sorted->callbacks[*(const size_t *)a];
-	const struct callback *y = &sorted->callbacks[*(const size_t *)b];
+	const struct row *x = &sorted->rows[*(const size_t *)a];
+	const struct row *y = &sorted->rows[*(const size_t *)b];
 
 	if (x->busy_ns != y->busy_ns)
 		return x->busy_ns < y->busy_ns ? 1 : -1;
 	return (x->took.count < y->took.count) - (x->took.count > y->took.count);
 }
 
-/* One callback's name for people. */
-static const char *plain_name(struct top *top, const char *name, size_t len)
-{
-	return d9__symbolizer_function(top->symbols, name, len, D9__ENTRY);
-}
-
-/* "bufferevent read > render", in new memory; NULL: out of memory. */
-static char *shown_name(struct top *top, const char *name)
-{
-	const char *inner = strstr(name, WAY), *known;
-	size_t outer_len = inner ? (size_t)(inner - name) : strlen(name);
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	known = plain_name(top, name, outer_len);
-	if (!name[0])
-		fputs("(unknown)", out);
-	else if (known)
-		fputs(known, out);
-	else
-		fwrite(name, 1, outer_len, out);
-	if (inner) {
-		inner += strlen(WAY);
-		known = plain_name(top, inner, strlen(inner));
-		fprintf(out, WAY "%s", known ? known : inner);
-	}
-	return fclose(out) ? (free(text), NULL) : text;
-}
-
-/*
- * Return the seconds between the interval's first and last event; the requested interval if it has
- * none.
- */
+/* The seconds of the interval. */
 static double span_s(const struct top *top)
 {
-	uint64_t ns = top->newest_ns - top->oldest_ns;
+	uint64_t ns = top->live.until_ns - top->live.from_ns;
 
 	return (double)(ns ? ns : top->options->interval_ns) / (double)D9__SECOND_NS;
 }
@@ -448,7 +284,7 @@ static void lay_out(struct layout *layout)
 	layout->name = layout->width > used + NAME_MIN ? layout->width - used : NAME_MIN;
 }
 
-static void put_figure(struct d9__text_out *out, const struct top *top, const struct callback *c,
+static void put_figure(struct d9__text_out *out, const struct top *top, const struct row *c,
 		       enum figure figure)
 {
 	char text[D9__DURATION_LEN + 16];
@@ -492,18 +328,17 @@ static void put_name(struct d9__text_out *out, const struct layout *layout, cons
 	free(fitting);
 }
 
-static void put_row(struct d9__text_out *out, struct top *top, const struct callback *c,
+static void put_row(struct d9__text_out *out, struct top *top, size_t number,
 		    const struct layout *layout)
 {
-	char *name = shown_name(top, c->name);
+	char way[NAME_LEN];
 
 	for (unsigned i = 0; i < FIGURES; i++)
 		if (layout->has[i])
-			put_figure(out, top, c, i);
+			put_figure(out, top, &top->rows[number], i);
 	d9__text_char(out, ' ');
-	if (name)
-		put_name(out, layout, name);
-	free(name);
+	put_name(out, layout,
+		 d9__callback_way(top->live.analysis.callbacks.items[number], way, sizeof(way)));
 }
 
 /* Put a line, cut at the screen's width. */
@@ -519,22 +354,17 @@ static void put_line(struct d9__text_out *out, const struct layout *layout, cons
 	d9__text_char(out, '\n');
 }
 
-/* Put the recorder and the loops, in as few lines as the width takes.  Returns their number. */
+/* Put the recorder, in as few lines as the width takes.  Returns their number. */
 static size_t put_head(struct d9__text_out *out, struct top *top, const struct layout *layout)
 {
-	char parts[5][160], line[512] = "", whole[16] = "";
-	unsigned loops = top->recorder->look.n_workers;
+	char parts[4][160], line[512] = "";
 	size_t lines = 1;
 
 	snprintf(parts[0], sizeof(parts[0]), "%s (%d): %s", d9__recorder_program(top->recorder),
 		 (int)top->recorder->view.pid, d9__recorder_state_word(top->recorder));
 	snprintf(parts[1], sizeof(parts[1]), "%.0f calls a second", (double)top->calls / span_s(top));
-	if (loops > 1)
-		snprintf(whole, sizeof(whole), " of %u", 100 * loops);
-	snprintf(parts[2], sizeof(parts[2]), "loop%s %.1f%s %% busy", loops > 1 ? "s" : "",
-		 (double)top->busy_ns / (double)D9__SECOND_NS / span_s(top) * 100, whole);
-	snprintf(parts[3], sizeof(parts[3]), "queue %" PRIu64, top->global_queue);
-	snprintf(parts[4], sizeof(parts[4]), "%" PRIu64 " lost", top->recorder->lost);
+	snprintf(parts[2], sizeof(parts[2]), "queue %" PRIu64, top->global_queue);
+	snprintf(parts[3], sizeof(parts[3]), "%" PRIu64 " lost", top->recorder->lost);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		size_t used = strlen(line);
 
@@ -547,6 +377,56 @@ static size_t put_head(struct d9__text_out *out, struct top *top, const struct l
 	}
 	put_line(out, layout, line);
 	return lines;
+}
+
+static double awake_share(const struct top *top, size_t loop)
+{
+	return d9__owners_share(&top->owners[loop], top->owners[loop].awake_ns);
+}
+
+/* The loop that was awake most, of those that are not among the |n| of |before|; SIZE_MAX: none. */
+static size_t next_loop(const struct top *top, const size_t *before, size_t n)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < top->live.interval.n_loops; i++) {
+		bool told = !top->owners[i].left_ns;
+
+		for (size_t j = 0; j < n; j++)
+			told |= before[j] == i;
+		if (!told && (best == SIZE_MAX || awake_share(top, i) > awake_share(top, best)))
+			best = i;
+	}
+	return best;
+}
+
+/* Put the account of each loop, as the report does; how many lines. */
+static size_t put_loops(struct d9__text_out *out, const struct top *top,
+			const struct layout *layout)
+{
+	const struct d9__analysis *a = &top->live.analysis;
+	size_t numbers[LOOPS_MAX], n = 0;
+
+	for (; n < LOOPS_MAX; n++) {
+		const struct d9__owners *owners;
+		char name[128], *line = NULL;
+		size_t size;
+		FILE *text;
+
+		numbers[n] = next_loop(top, numbers, n);
+		text = numbers[n] == SIZE_MAX ? NULL : open_memstream(&line, &size);
+		if (!text)
+			break;
+		owners = &top->owners[numbers[n]];
+		d9__report_loop_name(a, a->timeline.items[numbers[n]], name, sizeof(name));
+		fprintf(text, "%s  ", name);
+		d9__report_put_awake(text, a, owners, true);
+		d9__report_put_taken(text, owners);
+		if (!fclose(text))
+			put_line(out, layout, line);
+		free(line);
+	}
+	return n;
 }
 
 /* Callbacks that have been running for long; how many lines. */
@@ -564,9 +444,9 @@ static size_t put_running(struct d9__text_out *out, struct top *top, const struc
 	return n;
 }
 
-static bool is_shown(const struct callback *callback)
+static bool is_shown(const struct row *row)
 {
-	return callback->took.count || callback->busy_ns;
+	return row->took.count || row->busy_ns;
 }
 
 /*
@@ -599,40 +479,86 @@ static void put_table(struct d9__text_out *out, struct top *top, const size_t *o
 	size_t used;
 
 	lay_out(layout);
-	used = put_head(out, top, layout) + put_left_out(out, layout) + put_running(out, top, layout) +
+	used = put_head(out, top, layout) + put_left_out(out, layout) +
+	       put_loops(out, top, layout) + put_running(out, top, layout) +
 	       2; /* the titles, and the cursor */
 	if (!top->options->rows && layout->lines)
 		rows = layout->lines > used ? layout->lines - used : 1;
 	put_titles(out, layout);
-	for (size_t i = 0; i < top->n && i < rows && is_shown(&top->callbacks[order[i]]); i++) {
-		put_row(out, top, &top->callbacks[order[i]], layout);
+	for (size_t i = 0; i < top->n && i < rows && is_shown(&top->rows[order[i]]); i++) {
+		put_row(out, top, order[i], layout);
 		d9__text_printf(out, "%s\n", layout->end);
 	}
 }
 
-static void put_json(struct d9__text_out *out, struct top *top, const size_t *order, size_t rows)
+static void json_loops(struct d9__json *json, const struct top *top)
 {
-	d9__text_printf(out, "{\"pid\":%d,\"state\":\"%s\",\"seconds\":", (int)top->recorder->view.pid,
-			d9__recorder_state_word(top->recorder));
-	d9__text_f64(out, span_s(top));
-	d9__text_printf(out, ",\"calls\":%" PRIu64 ",\"busy_ns\":%" PRIu64 ",\"global_queue\":%" PRIu64
-			     ",\"lost\":%" PRIu64 ",\"callbacks\":[",
-			top->calls, top->busy_ns, top->global_queue, top->recorder->lost);
-	for (size_t i = 0; i < top->n && i < rows && is_shown(&top->callbacks[order[i]]); i++) {
-		const struct callback *c = &top->callbacks[order[i]];
-		char *name = shown_name(top, c->name);
+	const struct d9__analysis *a = &top->live.analysis;
 
-		d9__text_string(out, i ? ",{\"callback\":" : "{\"callback\":");
-		d9__text_json(out, name ? name : "", name ? strlen(name) : 0);
-		free(name);
-		d9__text_printf(out, ",\"calls\":%" PRIu64 ",\"busy_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64
-				     ",\"max_ns\":%" PRIu64 ",\"queue\":%" PRIu64 "}",
-				c->took.count - c->open, c->busy_ns, d9__histogram_quantile(&c->took, 0.99),
-				c->took.max, c->queue);
+	d9__json_open(json, "loops", '[');
+	for (size_t i = 0; i < top->live.interval.n_loops; i++) {
+		char name[128];
+
+		if (!top->owners[i].left_ns)
+			continue;
+		d9__report_loop_name(a, a->timeline.items[i], name, sizeof(name));
+		d9__json_open(json, NULL, '{');
+		d9__json_u64(json, "id", a->timeline.items[i]->id);
+		d9__json_string(json, "name", name);
+		d9__report_json_owners(json, &top->owners[i]);
+		d9__json_close(json, '}');
 	}
-	d9__text_string(out, "],\"left_out\":");
-	d9__left_out_json(out);
-	d9__text_string(out, "}\n");
+	d9__json_close(json, ']');
+}
+
+static void json_callbacks(struct d9__json *json, const struct top *top, const size_t *order,
+			   size_t rows)
+{
+	d9__json_open(json, "callbacks", '[');
+	for (size_t i = 0; i < top->n && i < rows && is_shown(&top->rows[order[i]]); i++) {
+		const struct row *c = &top->rows[order[i]];
+		char way[NAME_LEN];
+
+		d9__json_open(json, NULL, '{');
+		d9__json_string(json, "callback",
+				d9__callback_way(top->live.analysis.callbacks.items[order[i]], way,
+						 sizeof(way)));
+		d9__json_u64(json, "calls", c->took.count - c->open);
+		d9__json_u64(json, "busy_ns", c->busy_ns);
+		d9__json_u64(json, "p99_ns", d9__histogram_quantile(&c->took, 0.99));
+		d9__json_u64(json, "max_ns", c->took.max);
+		d9__json_u64(json, "queue", c->queue);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+}
+
+static void put_json(struct d9__text_out *out, const struct top *top, const size_t *order,
+		     size_t rows)
+{
+	char *text = NULL;
+	size_t size = 0;
+	struct d9__json json = { .out = open_memstream(&text, &size) };
+
+	if (!json.out)
+		return;
+	d9__json_open(&json, NULL, '{');
+	d9__json_i64(&json, "pid", top->recorder->view.pid);
+	d9__json_string(&json, "state", d9__recorder_state_word(top->recorder));
+	d9__json_double(&json, "seconds", span_s(top));
+	d9__json_u64(&json, "from_ns", top->live.from_ns);
+	d9__json_u64(&json, "until_ns", top->live.until_ns);
+	d9__json_u64(&json, "calls", top->calls);
+	d9__json_u64(&json, "busy_ns", top->busy_ns);
+	d9__json_u64(&json, "global_queue", top->global_queue);
+	d9__json_u64(&json, "lost", top->recorder->lost);
+	json_loops(&json, top);
+	json_callbacks(&json, top, order, rows);
+	d9__budget_json(&json);
+	d9__json_close(&json, '}');
+	if (!fclose(json.out))
+		d9__text_printf(out, "%s\n", text);
+	free(text);
 }
 
 /* 0 or an exit status. */
@@ -644,9 +570,8 @@ static int show(struct top *top, bool screen)
 	struct winsize size = { 0 };
 	int status;
 
-	count_open_calls(top);
-	order = calloc(top->n + 1, sizeof(*order));
-	if (!order || top->no_memory) {
+	order = end_interval(top) ? NULL : calloc(top->n + 1, sizeof(*order));
+	if (!order) {
 		free(order);
 		return d9__cmd_fail("top", "out of memory");
 	}
@@ -694,7 +619,7 @@ static int look(struct top *top)
 	return 0;
 }
 
-static int loop(struct top *top, struct d9__live *live)
+static int loop(struct top *top)
 {
 	bool screen = !top->options->once && !top->options->json && isatty(STDOUT_FILENO) == 1;
 	uint64_t shown_ns = 0;
@@ -707,11 +632,11 @@ static int loop(struct top *top, struct d9__live *live)
 			return D9__EXIT_USAGE;
 	}
 	while (!err && !status && !quit) {
-		err = d9__live_read(live, top->recorder->look.flight);
+		err = d9__live_analysis_read(&top->live);
 		if (err)
 			break;
 		/* Segments grow once a second: until then the table before holds. */
-		if (!screen || top->calls || d9__mono_ns() - shown_ns > 2 * D9__SECOND_NS) {
+		if (!screen || top->live.events || d9__mono_ns() - shown_ns > 2 * D9__SECOND_NS) {
 			status = show(top, screen);
 			forget_interval(top);
 			shown_ns = d9__mono_ns();
@@ -738,43 +663,61 @@ static int give_up_rights(const struct d9__ring_view *view)
 	return geteuid() || !user.uid ? 0 : d9__rights_give_up(&user);
 }
 
+/* Begin with the first look.  0 or -errno. */
+static int begin(struct top *top)
+{
+	/*
+	 * Look back one second further than the interval, because events reach the segment
+	 * up to a second late.
+	 */
+	uint64_t back_ns = top->options->interval_ns + D9__SECOND_NS, ns = d9__mono_ns();
+	int err = look(top);
+
+	if (err)
+		return err;
+	top->live.analysis.on_piece = on_piece;
+	top->live.analysis.on_piece_context = top;
+	top->live.analysis.spans.on_call = (struct d9__call_hook) { on_inner_call, top };
+	top->live.on_event = on_event;
+	top->live.context = top;
+	return d9__live_analysis_begin(&top->live, top->recorder, ns > back_ns ? ns - back_ns : 0);
+}
+
+static void release(struct top *top)
+{
+	d9__live_analysis_end(&top->live);
+	d9__symbolizer_close(top->symbols);
+	forget_interval(top);
+	free(top->rows);
+}
+
 static int run(const struct options *options, pid_t pid)
 {
 	struct d9__recorders recorders;
 	struct top *top = calloc(1, sizeof(*top));
-	struct d9__live *live = calloc(1, sizeof(*live));
-	int err = top && live ? d9__recorders_find(&recorders, "top", pid, NULL) : -ENOMEM;
+	int err = top ? d9__recorders_find(&recorders, "top", pid, NULL) : -ENOMEM;
 	int status = D9__EXIT_FINDING;
 
 	if (!err && recorders.n)
 		err = give_up_rights(&recorders.list[0].view);
 	if (!err && recorders.n) {
-		/*
-		 * Look back one second further than the interval, because events reach the segment
-		 * up to a second late.
-		 */
-		uint64_t back_ns = options->interval_ns + D9__SECOND_NS, ns = d9__mono_ns();
-
 		/* Start without a limit, because a running process writes an unknown amount. */
 		d9__budget_start(0);
 		top->options = options;
 		top->recorder = &recorders.list[0];
 		if (!options->no_symbols)
 			err = d9__symbol_open(&top->symbols);
-		d9__live_begin(live, &top->recorder->view, ns > back_ns ? ns - back_ns : 0, see, top);
 		if (!err)
-			status = loop(top, live);
-		d9__live_end(live);
-		d9__symbolizer_close(top->symbols);
-		for (size_t i = 0; i < top->n; i++)
-			d9__histogram_release(&top->callbacks[i].took);
-		free(top->callbacks);
-		d9__texts_release(&top->names);
+			err = begin(top);
+		if (!err || err == -ESRCH) {
+			status = loop(top);
+			err = 0;
+		}
+		release(top);
 	}
-	if (top && live)
+	if (top)
 		d9__recorders_release(&recorders);
 	free(top);
-	free(live);
 	return err ? d9__cmd_fail("top", "%s", strerror(-err)) : status;
 }
 

@@ -133,6 +133,23 @@ static void put_clock(struct d9__text_out *out, const struct d9__ring_health *he
 	d9__text_char(out, '}');
 }
 
+static void put_share(struct d9__text_out *out, const char *key, bool known, double share)
+{
+	d9__text_char(out, ',');
+	put_key(out, key);
+	if (known)
+		d9__text_f64(out, share);
+	else
+		d9__text_string(out, "null");
+}
+
+static void put_shares(struct d9__text_out *out, struct d9__loop_now now)
+{
+	put_share(out, "awake", now.known, now.awake);
+	put_share(out, "cpu", now.known, now.cpu);
+	put_share(out, "inside_library", now.known, now.inside_library);
+}
+
 static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	static const char *const states[] = { "unknown", "running", "polling", "parked" };
@@ -146,6 +163,7 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 		put_u64(out, "tid", worker->tid);
 		put_text(out, "state", states[worker->state]);
 		put_age(out, "last_event_age_ns", recorder, worker->last_ns);
+		put_shares(out, d9__recorder_loop(recorder, i));
 		d9__text_char(out, '}');
 	}
 	d9__text_char(out, ']');

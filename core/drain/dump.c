@@ -53,13 +53,13 @@ struct d9__dump_job {
 	char last[24]; /* how far back, for the metadata */
 	struct d9__drain drain;
 	uint64_t from_ns, piece_ns; /* when the window begins; when the latest piece was taken */
-	struct d9__held held[2 * D9__CHUNKS_MAX];
+	struct d9__chunk_hold held[2 * D9__CHUNKS_MAX];
 	uint32_t n_held;
 	uint32_t before[D9__SLOT_COUNT]; /* serial of the slot's newest chunk when the dump began */
 	bool begun[D9__SLOT_COUNT]; /* something of the slot was looked at */
 	struct taken taken[D9__SLOT_COUNT];
 	struct d9__dump_tasks tasks;
-	struct d9__held older[D9__CHUNKS_MAX];
+	struct d9__chunk_hold older[D9__CHUNKS_MAX];
 	struct pin pins[D9__SLOT_COUNT];
 };
 

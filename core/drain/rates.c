@@ -103,7 +103,7 @@ void d9__rates_take(const struct d9__batch *batch)
 /* Read the full chunks that are not written yet.  A quarter of the ring stays with the threads. */
 static void read_full(void)
 {
-	static struct d9__held held[D9__CHUNKS_MAX];
+	static struct d9__chunk_hold held[D9__CHUNKS_MAX];
 	uint32_t chunks = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
 	/* A thread may have stamped an event before the latest look, and published it later. */
 	uint64_t from_ns = looked_ns > D9__RATES_STEP_NS ? looked_ns - D9__RATES_STEP_NS : 0;

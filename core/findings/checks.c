@@ -89,9 +89,14 @@ static unsigned place_of(unsigned rank)
 
 int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *analysis)
 {
+	struct d9__sums sums = { .n_loops = 0 };
+	int err = d9__sums_take(&sums, analysis, 0);
+
 	findings->analysis = analysis;
-	findings->owners = d9__owners_make(analysis);
-	if (!findings->owners)
+	if (!err)
+		findings->owners = d9__owners_make(&sums);
+	d9__sums_release(&sums);
+	if (err || !findings->owners)
 		return -ENOMEM;
 	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		findings->rank = i;

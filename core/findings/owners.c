@@ -23,6 +23,9 @@
 /* Of less time no share is judged. */
 #define LEAST_NS D9__SECOND_NS
 
+/* Time inside the library is told as that from this part of the time on, one in so many. */
+#define INSIDE_PART 10
+
 /* A sleep is told beside the owner's share from this part of it on. */
 #define ASLEEP_PART 4
 
@@ -42,17 +45,17 @@ static uint64_t unknown_ns(const struct d9__account *time, uint64_t ns)
 	return less(ns, time->on_cpu_ns + time->ready_ns + time->blocked_ns);
 }
 
-/* Of the time that |worker| was awake in its loop, what no reading explains. */
-static uint64_t worker_unknown_ns(const struct d9__worker *worker)
+/* Of the time that a loop was awake, what no reading explains. */
+static uint64_t loop_unknown_ns(const struct d9__loop_sums *loop)
 {
-	const struct d9__loop_time *time = &worker->loop_time;
+	const struct d9__loop_time *time = &loop->time;
 
-	if (!worker->cpu_seen)
+	if (!loop->cpu_seen)
 		return 0;
-	return less(unknown_ns(&worker->time, time->callback_ns + time->round_ns +
-						      time->outside_ns + time->outside_asleep_ns +
-						      time->wait_cpu_ns + time->wait_ready_ns),
-		    worker->looked_ns);
+	return less(unknown_ns(&loop->account, time->callback_ns + time->round_ns +
+						       time->outside_ns + time->outside_asleep_ns +
+						       time->wait_cpu_ns + time->wait_ready_ns),
+		    loop->looked_ns);
 }
 
 /*
@@ -65,35 +68,30 @@ struct machine {
 };
 
 /* The part of the process's CPU time that its loops used, 0 to 1; 0: not known. */
-static double loops_part(const struct d9__analysis *a, uint64_t loops_ns)
+static double loops_part(const struct d9__sums *sums, uint64_t loops_ns)
 {
-	uint64_t all_ns = a->usage.growth[D9__USAGE_USER_NS] + a->usage.growth[D9__USAGE_SYSTEM_NS];
-
-	if (!all_ns)
+	if (!sums->cpu_ns)
 		return 0;
-	return loops_ns < all_ns ? (double)loops_ns / (double)all_ns : 1;
+	return loops_ns < sums->cpu_ns ? (double)loops_ns / (double)sums->cpu_ns : 1;
 }
 
-static struct machine machine_of(const struct d9__analysis *a)
+static struct machine machine_of(const struct d9__sums *sums)
 {
-	const struct d9__machine *machine = &a->machine;
 	uint64_t unknown = 0, asleep = 0, cpu = 0, untold;
 	struct machine out = { 0, 0 };
 	double rest;
 
-	if (!machine->counters[D9__MACHINE_RUNQUEUE_NS].known)
+	if (!sums->runqueue_known)
 		return out;
-	for (size_t i = 0; i < a->timeline.n; i++) {
-		const struct d9__worker *worker = a->timeline.items[i];
-
-		unknown += worker_unknown_ns(worker);
-		asleep += worker->loop_time.asleep_ns;
-		cpu += worker->cpu_ns;
+	for (size_t i = 0; i < sums->n_loops; i++) {
+		unknown += loop_unknown_ns(&sums->loops[i]);
+		asleep += sums->loops[i].time.asleep_ns;
+		cpu += sums->loops[i].cpu_ns;
 	}
-	untold = less(machine->counters[D9__MACHINE_RUNQUEUE_NS].growth, machine->ready_ns);
+	untold = less(sums->runqueue_ns, sums->ready_ns);
 	if (unknown)
 		out.of_unknown = untold < unknown ? (double)untold / (double)unknown : 1;
-	rest = (double)less(untold, unknown) * loops_part(a, cpu);
+	rest = (double)less(untold, unknown) * loops_part(sums, cpu);
 	if (asleep)
 		out.of_asleep = rest < (double)asleep ? rest / (double)asleep : 1;
 	return out;
@@ -157,6 +155,9 @@ static void add(struct d9__owners *owners, const struct d9__owner *owner)
 		item->ns += owner->ns;
 		item->blocked_ns += owner->blocked_ns;
 		item->calls += owner->calls;
+		for (unsigned i = 0; i < owner->told.n; i++)
+			d9__time_told_add(&item->told, owner->told.in[i].function,
+					  owner->told.in[i].ns);
 		add_io(&item->io, &owner->io);
 	} else if (owner->ns && owners->n < D9__OWNERS_MAX) {
 		item = &owners->items[owners->n++];
@@ -171,53 +172,48 @@ static void add(struct d9__owners *owners, const struct d9__owner *owner)
 		move_up(owners, item);
 }
 
-/* The calls of |callback| on |worker|, without what the machine took of them. */
-static void add_callback(const struct d9__worker *worker, struct d9__owners *owners,
-			 const struct d9__callback *callback, const struct d9__callback_on *on)
+/* The calls of one callback on |loop|, without what the machine took of them. */
+static void add_callback(const struct d9__loop_sums *loop, struct d9__owners *owners,
+			 const struct d9__call_sums *calls)
 {
-	uint64_t unknown = worker->cpu_seen ? unknown_ns(&on->time, on->ns) : 0;
+	const struct d9__callback_on *on = &calls->on;
+	uint64_t unknown = loop->cpu_seen ? unknown_ns(&on->time, on->ns) : 0;
 	uint64_t taken = on->time.ready_ns + (uint64_t)(owners->machine_part * (double)unknown);
 
 	owners->calls_unknown_ns += unknown;
 	owners->taken_ns += least(taken, on->ns);
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_CALLBACK,
-					  .callback = callback,
+					  .callback = calls->callback,
 					  .ns = less(on->ns, taken),
 					  .blocked_ns = least(on->time.blocked_ns, on->ns),
 					  .calls = on->calls,
+					  .told = on->time.told,
 					  .io = on->io });
 	add_io(&owners->io, &on->io);
 }
 
-/* prepare() and check() of |callback|'s sources lie in rounds. */
-static void add_sources(const struct d9__analysis *a, struct d9__owners *all,
-			const struct d9__callback *callback)
+/* The prepare() or check() of one callback's sources lies in rounds. */
+static void add_source(struct d9__owners *owners, const struct d9__source_sums *source)
 {
-	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++) {
-		const struct d9__outside *outside = &callback->outside[i];
-		const struct d9__worker *worker =
-			outside->ns ? d9__table_find(&a->timeline.by_id, outside->worker) : NULL;
-		struct d9__owners *owners = worker ? &all[worker->number] : NULL;
-		uint64_t ns = owners ? least(outside->ns, owners->round_ns) : 0;
+	uint64_t ns = least(source->ns, owners->round_ns);
 
-		if (!ns)
-			continue;
-		owners->round_ns -= ns;
-		add(owners, &(struct d9__owner) { .kind = i == D9__IN_CHECK ? D9__OWNER_CHECK
-									    : D9__OWNER_PREPARE,
-						  .callback = callback,
-						  .ns = ns,
-						  .calls = outside->calls });
-	}
+	if (!ns)
+		return;
+	owners->round_ns -= ns;
+	add(owners, &(struct d9__owner) { .kind = source->phase == D9__IN_CHECK ? D9__OWNER_CHECK
+										: D9__OWNER_PREPARE,
+					  .callback = source->callback,
+					  .ns = ns,
+					  .calls = source->calls });
 }
 
 /* The loop itself, without what the machine took of its rounds. */
-static void add_loop(const struct d9__worker *worker, struct d9__owners *owners)
+static void add_loop(const struct d9__loop_sums *loop, struct d9__owners *owners)
 {
-	const struct d9__loop_time *time = &worker->loop_time;
+	const struct d9__loop_time *time = &loop->time;
 	uint64_t outside_taken = (uint64_t)(owners->machine_part * (double)time->outside_asleep_ns);
 	uint64_t unknown =
-		less(worker_unknown_ns(worker), owners->calls_unknown_ns + time->outside_asleep_ns);
+		less(loop_unknown_ns(loop), owners->calls_unknown_ns + time->outside_asleep_ns);
 	uint64_t taken =
 		least((uint64_t)(owners->machine_part * (double)unknown), owners->round_ns);
 
@@ -230,30 +226,31 @@ static void add_loop(const struct d9__worker *worker, struct d9__owners *owners)
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_BETWEEN, .ns = time->outside_ns });
 	owners->asleep_ns = time->asleep_ns - wait_taken + time->outside_asleep_ns - outside_taken;
 	owners->left_ns = owners->awake_ns + owners->asleep_ns;
+	owners->cpu_ns = least(loop->cpu_ns, owners->left_ns);
+	if (INSIDE_PART * loop->library_ns >= owners->left_ns)
+		owners->library_ns = least(loop->library_ns, owners->awake_ns);
 }
 
-struct d9__owners *d9__owners_make(const struct d9__analysis *a)
+struct d9__owners *d9__owners_make(const struct d9__sums *sums)
 {
-	struct d9__owners *all = calloc(a->timeline.n + 1, sizeof(*all));
-	struct machine machine = machine_of(a);
+	struct d9__owners *all = calloc(sums->n_loops + 1, sizeof(*all));
+	struct machine machine = machine_of(sums);
 
-	for (size_t i = 0; all && i < a->timeline.n; i++) {
+	for (size_t i = 0; all && i < sums->n_loops; i++) {
 		all[i].machine_part = machine.of_unknown;
 		all[i].asleep_part = machine.of_asleep;
-		all[i].round_ns = a->timeline.items[i]->loop_time.round_ns;
+		all[i].round_ns = sums->loops[i].time.round_ns;
 	}
-	for (size_t i = 0; all && i < a->callbacks.n; i++) {
-		const struct d9__callback *callback = a->callbacks.items[i];
+	for (size_t i = 0; all && i < sums->n_calls; i++) {
+		const struct d9__call_sums *calls = &sums->calls[i];
 
-		for (size_t j = 0; j < callback->n_on && j < a->timeline.n; j++)
-			if (callback->on[j] &&
-			    d9__loop_time_total_ns(&a->timeline.items[j]->loop_time))
-				add_callback(a->timeline.items[j], &all[j], callback,
-					     callback->on[j]);
-		add_sources(a, all, callback);
+		if (d9__loop_time_total_ns(&sums->loops[calls->worker].time))
+			add_callback(&sums->loops[calls->worker], &all[calls->worker], calls);
 	}
-	for (size_t i = 0; all && i < a->timeline.n; i++)
-		add_loop(a->timeline.items[i], &all[i]);
+	for (size_t i = 0; all && i < sums->n_sources; i++)
+		add_source(&all[sums->sources[i].worker], &sums->sources[i]);
+	for (size_t i = 0; all && i < sums->n_loops; i++)
+		add_loop(&sums->loops[i], &all[i]);
 	return all;
 }
 
@@ -309,7 +306,6 @@ const char *d9__owner_name(const struct d9__owner *owner, char *buf, size_t size
 static void describe_asleep(const struct d9__analysis *a, const struct d9__owners *owners,
 			    const struct d9__owner *owner, char *buf, size_t size)
 {
-	const struct d9__told_time *told;
 	struct d9__finding_blocked blocked;
 	double share = d9__owners_share(owners, owner->blocked_ns);
 	const char *place = NULL;
@@ -317,17 +313,37 @@ static void describe_asleep(const struct d9__analysis *a, const struct d9__owner
 	buf[0] = '\0';
 	if (share < TOLD_SHARE || ASLEEP_PART * owner->blocked_ns < owner->ns)
 		return;
-	told = &owner->callback->time.told;
 	if (d9__finding_blocked_most(a, owner->callback, &blocked))
 		place = blocked.what;
-	else if (told->n)
-		place = told->in[0].function;
+	else if (owner->told.n)
+		place = owner->told.in[0].function;
 	snprintf(buf, size, " (%.0f %% asleep%s%s%s)", 100 * share,
 		 !place					 ? ""
 		 : blocked.lock && place == blocked.what ? " for "
 							 : " in ",
 		 place ? place : "",
 		 place && !strchr(place, '(') && place != blocked.what ? "()" : "");
+}
+
+void d9__owners_inside(const struct d9__analysis *a, char *buf, size_t size)
+{
+	static const char *const libraries[][2] = { { "libevent", "libevent" },
+						    { "libev", "libev" },
+						    { "glib", "GLib" } };
+	const char *name = "its library";
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (d9__metadata_is_only(&a->metadata, libraries[i][0]))
+			name = libraries[i][1];
+	snprintf(buf, size, "inside %s", name);
+}
+
+/* Whether |owner|'s time is what the recorder saw burning in the library without a callback. */
+static bool is_inside(const struct d9__owners *owners, const struct d9__owner *owner)
+{
+	return (owner->kind == D9__OWNER_LIBRARY || owner->kind == D9__OWNER_WAIT) &&
+	       owners->library_ns && 2 * owners->library_ns >= owner->ns &&
+	       INSIDE_PART * owner->ns >= owners->left_ns;
 }
 
 void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owners, size_t max,
@@ -348,8 +364,11 @@ void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owne
 		}
 		if (owner->kind == D9__OWNER_CALLBACK)
 			describe_asleep(a, owners, owner, asleep, sizeof(asleep));
-		snprintf(buf + used, size - used, "%s%s %.0f %%%s", used ? ", " : "",
-			 d9__owner_name(owner, name, sizeof(name)), 100 * share, asleep);
+		d9__owner_name(owner, name, sizeof(name));
+		if (is_inside(owners, owner))
+			d9__owners_inside(a, name, sizeof(name));
+		snprintf(buf + used, size - used, "%s%s %.0f %%%s", used ? ", " : "", name,
+			 100 * share, asleep);
 		used += strlen(buf + used);
 	}
 	if (d9__owners_share(owners, others_ns) >= TOLD_SHARE)

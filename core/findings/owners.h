@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/analysis.h"
+#include "analyze/sums.h"
 
 enum d9__owner_kind {
 	D9__OWNER_CALLBACK,
@@ -27,6 +27,7 @@ struct d9__owner {
 	const struct d9__callback *callback; /* NULL where none has it */
 	uint64_t ns, blocked_ns;	     /* own time, and of that asleep */
 	uint64_t calls;
+	struct d9__told_time told; /* where it slept */
 	struct d9__io io; /* what came of its reads and writes; all zero: nothing, or it is not
 			     recorded */
 };
@@ -38,6 +39,9 @@ struct d9__owners {
 	uint64_t awake_ns; /* of all owners */
 	uint64_t asleep_ns;
 	uint64_t taken_ns; /* by the machine: ready without a CPU */
+	uint64_t cpu_ns;   /* of its thread; 0: not recorded, too */
+	uint64_t library_ns; /* of that, inside its library without a callback; 0: it was no matter
+			      */
 	struct d9__owner items[D9__OWNERS_MAX];
 	size_t n;
 	uint64_t others_ns; /* of awake_ns, all owners that have no item */
@@ -48,9 +52,11 @@ struct d9__owners {
 	uint64_t round_ns, calls_unknown_ns;
 };
 
-/* The owners of each loop of |a|, by number of the worker, in new memory (free() it); NULL: out of
- * memory. */
-struct d9__owners *d9__owners_make(const struct d9__analysis *a);
+/*
+ * The owners of each loop, by number of the worker, in new memory (free() it): of all that was
+ * analysed, or of the time that |sums| are of; NULL: out of memory.
+ */
+struct d9__owners *d9__owners_make(const struct d9__sums *sums);
 
 /*
  * Whether the loop of |worker| is at its limit: it was busy for 3 s without a break, or for a fifth
@@ -69,6 +75,9 @@ double d9__owners_share(const struct d9__owners *owners, uint64_t ns);
 
 /* Into |buf| the owner's name: a function's, "library", "between rounds"; returns |buf|. */
 const char *d9__owner_name(const struct d9__owner *owner, char *buf, size_t size);
+
+/* "inside libevent" into |buf|: where a loop of |a| burns CPU time that no callback of it has. */
+void d9__owners_inside(const struct d9__analysis *a, char *buf, size_t size);
 
 /*
  * "authorise_request 78 % (76 % asleep in read(3)), library 2 %" into |buf|: owners of a hundredth

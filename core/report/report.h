@@ -53,6 +53,24 @@ struct d9__named_count *d9__reports_counts(const struct d9__report *reports, siz
 const char *d9__report_worker_name(const struct d9__analysis *analysis,
 				   const struct d9__worker *worker);
 
+/* "main", "worker 3": its name, or what stands for it. */
+void d9__report_loop_name(const struct d9__analysis *a, const struct d9__worker *worker, char *buf,
+			  size_t size);
+
+/*
+ * "83 % awake: authorise_request 78 % (76 % asleep in read(3)), library 2 %" of one loop; with
+ * |cpu| "83 % awake, 7 % CPU: ...".  The second puts "; without a CPU for another 20 % of the
+ * time", if that is worth a word.
+ */
+struct d9__owners;
+void d9__report_put_awake(FILE *out, const struct d9__analysis *a, const struct d9__owners *owners,
+			  bool cpu);
+void d9__report_put_taken(FILE *out, const struct d9__owners *owners);
+
+/* From "left_ns" to "others_ns" of an account, as in REPORT-JSON.md. */
+struct d9__json;
+void d9__report_json_owners(struct d9__json *json, const struct d9__owners *owners);
+
 /* Where time went: of all calls of a callback, of one call, of a loop, of the spans of one name. */
 struct d9__parts d9__report_parts_of_callback(const struct d9__analysis *analysis, const struct d9__callback *callback);
 struct d9__parts d9__report_parts_of_call(const struct d9__analysis *analysis, const struct d9__stall *stall);

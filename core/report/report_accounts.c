@@ -78,28 +78,27 @@ bool d9__report_has_loops(const struct d9__report_all *all)
 }
 
 /* Whether |worker| is the first thread, and nothing but the program has given it a name. */
-static bool is_main(const struct account *account, const char *name)
+static bool is_main(const struct d9__analysis *a, const struct d9__worker *worker, const char *name)
 {
 	char tid[16];
 
-	snprintf(tid, sizeof(tid), "%u", account->worker->tid);
-	return !strcmp(tid, d9__report_pid(account->a)) &&
-	       (!name || !strcmp(name, account->worker->thread_name) ||
-		!strncmp(name, d9__report_program(account->a), strlen(name)));
+	snprintf(tid, sizeof(tid), "%u", worker->tid);
+	return !strcmp(tid, d9__report_pid(a)) &&
+	       (!name || !strcmp(name, worker->thread_name) ||
+		!strncmp(name, d9__report_program(a), strlen(name)));
 }
 
-/* "main", "worker 3"; in a trace of several processes with the process in front. */
-static void describe_loop(const struct d9__report_all *all, const struct account *account,
-			  char *buf, size_t size)
+void d9__report_loop_name(const struct d9__analysis *a, const struct d9__worker *worker, char *buf,
+			  size_t size)
 {
-	const char *name = d9__report_worker_name(account->a, account->worker);
-	char worker[48];
+	const char *name = d9__report_worker_name(a, worker);
 
-	if (is_main(account, name))
+	if (is_main(a, worker, name))
 		name = "main";
-	snprintf(worker, sizeof(worker), "worker %llu", (unsigned long long)account->worker->id);
-	snprintf(buf, size, "%s%s%s", all->n > 1 ? d9__report_pid(account->a) : "",
-		 all->n > 1 ? " " : "", name ? name : worker);
+	if (name)
+		snprintf(buf, size, "%s", name);
+	else
+		snprintf(buf, size, "worker %llu", (unsigned long long)worker->id);
 }
 
 /* A share that is not 0 is not told as "0 %". */
@@ -109,6 +108,32 @@ static void put_percent(FILE *out, double share)
 		fputs("under 1 %", out);
 	else
 		fprintf(out, "%.0f %%", 100 * share);
+}
+
+void d9__report_put_awake(FILE *out, const struct d9__analysis *a, const struct d9__owners *owners,
+			  bool cpu)
+{
+	char text[1024];
+
+	d9__owners_text(a, owners, OWNERS_MAX, text, sizeof(text));
+	put_percent(out, d9__owners_share(owners, owners->awake_ns));
+	fputs(" awake", out);
+	if (cpu) {
+		fputs(", ", out);
+		put_percent(out, d9__owners_share(owners, owners->cpu_ns));
+		fputs(" CPU", out);
+	}
+	fprintf(out, "%s%s", text[0] ? ": " : "", text);
+}
+
+void d9__report_put_taken(FILE *out, const struct d9__owners *owners)
+{
+	if (!owners->taken_ns ||
+	    TAKEN_PART * owners->taken_ns < owners->awake_ns + owners->taken_ns)
+		return;
+	fputs("; without a CPU for another ", out);
+	put_percent(out, (double)owners->taken_ns / (double)(owners->taken_ns + owners->left_ns));
+	fputs(" of the time", out);
 }
 
 /* "; at its limit: 240,000 reads a second that bring data": of a loop that is busy with something.
@@ -131,8 +156,7 @@ static void put_limit(FILE *out, const struct account *account)
 
 static void put_line(const struct d9__report_all *all, const struct account *account)
 {
-	const struct d9__owners *owners = account->owners;
-	char name[128], text[1024], *line = NULL;
+	char loop[128], name[192], *line = NULL;
 	struct d9__page *page = all->page;
 	size_t size;
 	FILE *out = open_memstream(&line, &size);
@@ -141,18 +165,12 @@ static void put_line(const struct d9__report_all *all, const struct account *acc
 		page->err = -ENOMEM;
 		return;
 	}
-	describe_loop(all, account, name, sizeof(name));
-	d9__owners_text(account->a, owners, OWNERS_MAX, text, sizeof(text));
-	put_percent(out, d9__owners_share(owners, owners->awake_ns));
-	fprintf(out, " awake%s%s", text[0] ? ": " : "", text);
+	d9__report_loop_name(account->a, account->worker, loop, sizeof(loop));
+	snprintf(name, sizeof(name), "%s%s%s", all->n > 1 ? d9__report_pid(account->a) : "",
+		 all->n > 1 ? " " : "", loop);
+	d9__report_put_awake(out, account->a, account->owners, false);
 	put_limit(out, account);
-	if (owners->taken_ns &&
-	    TAKEN_PART * owners->taken_ns >= owners->awake_ns + owners->taken_ns) {
-		fputs("; without a CPU for another ", out);
-		put_percent(out, (double)owners->taken_ns /
-					 (double)(owners->taken_ns + owners->left_ns));
-		fputs(" of the time", out);
-	}
+	d9__report_put_taken(out, account->owners);
 	if (fclose(out)) {
 		page->err = -ENOMEM;
 	} else {
@@ -204,6 +222,21 @@ static void put_owner(struct d9__json *json, const struct d9__owners *owners,
 	d9__json_close(json, '}');
 }
 
+void d9__report_json_owners(struct d9__json *json, const struct d9__owners *owners)
+{
+	d9__json_u64(json, "left_ns", owners->left_ns);
+	d9__json_u64(json, "awake_ns", owners->awake_ns);
+	d9__json_u64(json, "taken_ns", owners->taken_ns);
+	d9__json_double(json, "awake", d9__owners_share(owners, owners->awake_ns));
+	d9__json_double(json, "cpu", d9__owners_share(owners, owners->cpu_ns));
+	d9__json_double(json, "inside_library", d9__owners_share(owners, owners->library_ns));
+	d9__json_open(json, "owners", '[');
+	for (size_t i = 0; i < owners->n; i++)
+		put_owner(json, owners, &owners->items[i]);
+	d9__json_close(json, ']');
+	d9__json_u64(json, "others_ns", owners->others_ns);
+}
+
 void d9__report_json_account(struct d9__json *json, const struct d9__worker *worker,
 			     const struct d9__owners *owners)
 {
@@ -222,14 +255,6 @@ void d9__report_json_account(struct d9__json *json, const struct d9__worker *wor
 	d9__json_u64(json, "not_recorded_ns", time->lost_ns);
 	d9__json_u64(json, "busy_ns", time->busy.ns);
 	d9__json_u64(json, "busy_longest_ns", time->busy.longest_ns);
-	d9__json_u64(json, "left_ns", owners->left_ns);
-	d9__json_u64(json, "awake_ns", owners->awake_ns);
-	d9__json_u64(json, "taken_ns", owners->taken_ns);
-	d9__json_double(json, "awake", d9__owners_share(owners, owners->awake_ns));
-	d9__json_open(json, "owners", '[');
-	for (size_t i = 0; i < owners->n; i++)
-		put_owner(json, owners, &owners->items[i]);
-	d9__json_close(json, ']');
-	d9__json_u64(json, "others_ns", owners->others_ns);
+	d9__report_json_owners(json, owners);
 	d9__json_close(json, '}');
 }

@@ -362,7 +362,7 @@ void d9__chunk_release(const struct d9__batch *batch)
 
 void d9__chunk_put_back(const struct d9__batch *batch)
 {
-	const struct d9__held held = { batch->chunk, batch->ticket };
+	const struct d9__chunk_hold held = { batch->chunk, batch->ticket };
 
 	atomic_fetch_sub_explicit(&d9__chunk_at(batch->chunk)->word, D9__CHUNK_TAKEN - D9__CHUNK_SEALED,
 				  memory_order_acq_rel);
@@ -427,7 +427,7 @@ void d9__chunk_unpin(const struct d9__batch *batch, bool taken)
 
 static int by_ticket(const void *a, const void *b)
 {
-	const struct d9__held *x = a, *y = b;
+	const struct d9__chunk_hold *x = a, *y = b;
 
 	return (int32_t)(x->ticket - y->ticket) < 0 ? -1 : 1;
 }
@@ -436,8 +436,8 @@ static int by_ticket(const void *a, const void *b)
  * Full chunks behind |newest| (NULL: all) with anything at or after |from_ns|, oldest first;
  * |*others| counts the rest.
  */
-static uint32_t list_full(struct d9__held *list, const struct d9__held *newest, uint64_t from_ns,
-			  uint32_t *others)
+static uint32_t list_full(struct d9__chunk_hold *list, const struct d9__chunk_hold *newest,
+			  uint64_t from_ns, uint32_t *others)
 {
 	uint32_t limit = atomic_load_explicit(&d9__ring.full->limit, memory_order_relaxed), n = 0;
 
@@ -452,7 +452,7 @@ static uint32_t list_full(struct d9__held *list, const struct d9__held *newest, 
 		if ((!newest || (int32_t)(ticket - newest->ticket) > 0) &&
 		    atomic_load_explicit(&d9__chunk_at(i)->last_ns, memory_order_relaxed) >= from_ns)
 			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller's array */
-			list[n++] = (struct d9__held){ i, ticket };
+			list[n++] = (struct d9__chunk_hold) { i, ticket };
 		else
 			++*others;
 	}
@@ -461,9 +461,10 @@ static uint32_t list_full(struct d9__held *list, const struct d9__held *newest, 
 	return n;
 }
 
-uint32_t d9__chunk_hold(struct d9__held *held, uint32_t n_held, uint64_t from_ns, uint32_t spare)
+uint32_t d9__chunk_hold(struct d9__chunk_hold *held, uint32_t n_held, uint64_t from_ns,
+			uint32_t spare)
 {
-	struct d9__held *list = held + n_held;
+	struct d9__chunk_hold *list = held + n_held;
 	uint32_t others, n, first = 0, i;
 
 	n = list_full(list, n_held ? list - 1 : NULL, from_ns, &others);
@@ -477,14 +478,14 @@ uint32_t d9__chunk_hold(struct d9__held *held, uint32_t n_held, uint64_t from_ns
 	return n_held + n - i;
 }
 
-void d9__chunk_held_batch(const struct d9__held *held, struct d9__batch *batch)
+void d9__chunk_held_batch(const struct d9__chunk_hold *held, struct d9__batch *batch)
 {
 	const struct d9__chunk_header *header = d9__chunk_at(held->chunk);
 
 	batch_fill_whole(batch, header, atomic_load_explicit(&header->word, memory_order_acquire));
 }
 
-void d9__chunk_let_go(const struct d9__held *held)
+void d9__chunk_let_go(const struct d9__chunk_hold *held)
 {
 	d9__queue_put_back(d9__ring.full, held->chunk, held->ticket);
 }

@@ -98,7 +98,7 @@ int d9__chunk_pin_open(uint32_t slot, struct d9__batch *batch);
 void d9__chunk_unpin(const struct d9__batch *batch, bool taken);
 
 /* A full chunk that cannot be recycled, because its ticket is here and not in the queue. */
-struct d9__held {
+struct d9__chunk_hold {
 	uint32_t chunk, ticket;
 };
 
@@ -108,13 +108,14 @@ struct d9__held {
  * has room for D9__CHUNKS_MAX more.  Of the oldest as many stay behind as threads need to have |spare|
  * chunks left.  Returns how many are held now.
  */
-uint32_t d9__chunk_hold(struct d9__held *held, uint32_t n_held, uint64_t from_ns, uint32_t spare);
+uint32_t d9__chunk_hold(struct d9__chunk_hold *held, uint32_t n_held, uint64_t from_ns,
+			uint32_t spare);
 
 /* Describe the batch of a held chunk. */
-void d9__chunk_held_batch(const struct d9__held *held, struct d9__batch *batch);
+void d9__chunk_held_batch(const struct d9__chunk_hold *held, struct d9__batch *batch);
 
 /* Put it back where it was in the order of |full|. */
-void d9__chunk_let_go(const struct d9__held *held);
+void d9__chunk_let_go(const struct d9__chunk_hold *held);
 
 /* Return how many chunks wait in |full| and |free| now; exact only while no thread pushes or pops. */
 uint32_t d9__chunk_full_count(void);

@@ -557,7 +557,8 @@ static uint64_t events_of(const struct d9__losses *losses, int cause)
 }
 
 /* Keep the workers by id: there are few. */
-static void add_worker(struct d9__ring_look *look, const struct d9__slot *slot, uint32_t tid)
+static void add_worker(struct d9__ring_look *look, const struct d9__slot *slot, uint32_t number,
+		       uint32_t tid)
 {
 	uint32_t i = look->n_workers;
 
@@ -566,9 +567,9 @@ static void add_worker(struct d9__ring_look *look, const struct d9__slot *slot, 
 		return;
 	for (; i && look->workers[i - 1].id > slot->worker; i--)
 		look->workers[i] = look->workers[i - 1];
-	look->workers[i] = (struct d9__ring_worker){ slot->worker, tid,
-						     (enum d9__worker_state)slot->worker_state,
-						     slot->last_ns };
+	look->workers[i] = (struct d9__ring_worker) { slot->worker, tid,
+						      (enum d9__worker_state)slot->worker_state,
+						      slot->last_ns, number };
 	look->n_workers++;
 }
 
@@ -586,8 +587,21 @@ static void sum_tables(const struct tables *tables, struct d9__ring_look *look)
 		if (owner >> 32 != D9__SLOT_TAKEN)
 			continue;
 		look->slots_in_use++;
-		add_worker(look, &tables->slots[i], (uint32_t)owner);
+		add_worker(look, &tables->slots[i], i, (uint32_t)owner);
 	}
+}
+
+enum d9__worker_state d9__ring_view_state(const struct d9__ring_view *view,
+					  const struct d9__ring_worker *worker)
+{
+	uint64_t at = D9__RING_SLOTS_AT + (uint64_t)worker->slot * sizeof(struct d9__slot);
+	struct d9__slot slot;
+
+	if (d9__ring_view_read(view, at, &slot, sizeof(slot)) || slot.worker != worker->id ||
+	    (uint32_t)atomic_load_explicit(&slot.owner, memory_order_relaxed) != worker->tid ||
+	    slot.worker_state > D9__WORKER_PARKED)
+		return D9__WORKER_UNKNOWN;
+	return (enum d9__worker_state)slot.worker_state;
 }
 
 /* Count the events of a chunk that the flush thread has not taken yet. */

@@ -39,6 +39,7 @@ struct d9__ring_worker {
 	uint32_t id, tid;
 	enum d9__worker_state state; /* one of its values, whatever the slot says */
 	uint64_t last_ns;            /* of its newest event */
+	uint32_t slot;
 };
 
 /* Header and counters as they were at one time. */
@@ -107,6 +108,10 @@ bool d9__ring_view_replaced(const struct d9__ring_view *view);
 
 /* Read health and counters.  0 or an error of d9__ring_view_read(). */
 int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *look);
+
+/* The state that |worker|, of an earlier look, is in now; unknown if it cannot be read. */
+enum d9__worker_state d9__ring_view_state(const struct d9__ring_view *view,
+					  const struct d9__ring_worker *worker);
 
 /* One line for an error of the functions above: "not a ring", or strerror(3). */
 const char *d9__ring_view_strerror(int err);

@@ -48,7 +48,8 @@ static int tell(struct d9__live *live, const struct d9__frame *frame)
 				  .timestamp_ns = frame->timestamp_ns };
 	int err;
 
-	if (event.kind != D9_EVENT_MODULE && frame->timestamp_ns < live->since_ns)
+	if (event.kind != D9_EVENT_MODULE && event.kind != D9_EVENT_SEGMENT_METADATA &&
+	    frame->timestamp_ns < live->since_ns)
 		return 0;
 	err = d9__values_build(&live->values, &live->decoder, frame);
 	if (err)

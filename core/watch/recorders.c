@@ -22,6 +22,7 @@
 
 #define SHM_DIR		"/dev/shm"
 #define BETWEEN_LOOKS	UINT64_C(200000000)
+#define STATES		100 /* looks at the states of loops meanwhile */
 #define HUNG_AFTER	(5 * D9__SECOND_NS)
 #define BLIND_AFTER	(10 * D9__SECOND_NS)
 #define RINGS_MAX	1024
@@ -351,26 +352,25 @@ void d9__recorders_release(struct d9__recorders *recorders)
 
 /* ---- looking ---- */
 
-/* CPU time of a thread in ns, 0 if it is not to be had. */
-static uint64_t thread_cpu_ns(pid_t pid, uint32_t tid)
+/* CPU time of a thread in ns, and how long it was ready without one; 0 if it is not to be had. */
+static void read_thread(pid_t pid, uint32_t tid, uint64_t *cpu_ns, uint64_t *ready_ns)
 {
-	uint64_t ns = 0;
 	char path[64];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%u/schedstat", (int)pid, tid);
 	file = fopen(path, "re");
-	if (file && fscanf(file, "%" SCNu64, &ns) != 1)
-		ns = 0;
+	if (!file || fscanf(file, "%" SCNu64 " %" SCNu64, cpu_ns, ready_ns) != 2)
+		*cpu_ns = *ready_ns = 0;
 	if (file)
 		fclose(file);
-	return ns;
 }
 
-static void read_cpu(const struct d9__recorder_seen *recorder, uint64_t *cpu_ns)
+static void read_cpu(const struct d9__recorder_seen *recorder, uint64_t *cpu_ns, uint64_t *ready_ns)
 {
 	for (uint32_t i = 0; i < recorder->look.n_workers; i++)
-		cpu_ns[i] = thread_cpu_ns(recorder->view.pid, recorder->look.workers[i].tid);
+		read_thread(recorder->view.pid, recorder->look.workers[i].tid, &cpu_ns[i],
+			    &ready_ns[i]);
 }
 
 static int look_first(struct d9__recorder_seen *recorder)
@@ -381,16 +381,37 @@ static int look_first(struct d9__recorder_seen *recorder)
 		return err;
 	recorder->first_ns = recorder->look.mono_ns;
 	recorder->first_recorded = recorder->look.recorded;
-	read_cpu(recorder, recorder->cpu_ns);
+	read_cpu(recorder, recorder->cpu_ns, recorder->ready_ns);
 	return 0;
 }
 
-/* A worker that used its CPU between the looks, and recorded nothing for long before. */
+/* Whether the recorder found that |worker|, which is awake and in no callback, computes, and in no
+ * function of the program. */
+static bool is_in_library(const struct d9__recorder_seen *recorder,
+			  const struct d9__ring_worker *worker)
+{
+	const struct d9__ring_health *health = &recorder->look.health;
+
+	for (uint32_t i = 0; i < health->n_open && i < D9__RING_OPEN_MAX; i++) {
+		const struct d9__ring_open *call = &health->open[i];
+
+		if (call->outside && call->worker == worker->id && call->tid == worker->tid)
+			return !call->span[0] && call->known && call->running &&
+			       worker->last_ns <= call->since_ns;
+	}
+	return false;
+}
+
+/*
+ * A worker that used its CPU between the looks, and recorded nothing for long before.  In a wait it
+ * is the loop library that goes round.
+ */
 static bool is_blind(const struct d9__recorder_seen *recorder, uint32_t i, uint64_t elapsed_ns)
 {
 	const struct d9__ring_worker *worker = &recorder->look.workers[i];
 
-	return worker->state != D9__WORKER_POLLING &&
+	return worker->state != D9__WORKER_POLLING && worker->state != D9__WORKER_PARKED &&
+	       !is_in_library(recorder, worker) &&
 	       d9__recorder_age_ns(recorder, worker->last_ns) > BLIND_AFTER &&
 	       recorder->cpu_ns[i] > elapsed_ns / BUSY_SHARE;
 }
@@ -428,22 +449,43 @@ static bool is_gone(const struct d9__recorder_seen *recorder)
 	       (recorder->view.at || fstat(recorder->view.fd, &st) || st.st_nlink == 0);
 }
 
+static uint64_t growth(bool known, uint64_t before, uint64_t now)
+{
+	return known && now > before ? now - before : 0;
+}
+
+/* Whether each loop of |recorder| is awake at this moment. */
+static void look_at_states(struct d9__recorder_seen *recorder)
+{
+	if (recorder->owner == D9__OWNER_DEAD)
+		return;
+	for (uint32_t i = 0; i < recorder->look.n_workers; i++)
+		recorder->awake[i] +=
+			d9__ring_view_state(&recorder->view, &recorder->look.workers[i]) !=
+			D9__WORKER_PARKED;
+	recorder->states++;
+}
+
 static int look_again(struct d9__recorder_seen *recorder)
 {
-	uint64_t cpu_ns[D9__VIEW_WORKERS_MAX] = { 0 }, elapsed_ns;
+	uint64_t cpu_ns[D9__VIEW_WORKERS_MAX] = { 0 }, ready_ns[D9__VIEW_WORKERS_MAX] = { 0 };
+	uint64_t elapsed_ns;
 	uint32_t n = recorder->look.n_workers;
 	int err = d9__ring_view_look(&recorder->view, &recorder->look);
 
 	if (err)
 		return err;
 	elapsed_ns = recorder->look.mono_ns - recorder->first_ns;
-	read_cpu(recorder, cpu_ns);
-	for (uint32_t i = 0; i < D9__VIEW_WORKERS_MAX; i++)
+	read_cpu(recorder, cpu_ns, ready_ns);
+	for (uint32_t i = 0; i < D9__VIEW_WORKERS_MAX; i++) {
 		/* A thread that came or went in between says nothing. */
-		recorder->cpu_ns[i] = n == recorder->look.n_workers &&
-						      cpu_ns[i] > recorder->cpu_ns[i]
-					      ? cpu_ns[i] - recorder->cpu_ns[i]
-					      : 0;
+		bool same = n == recorder->look.n_workers;
+
+		recorder->cpu_ns[i] = growth(same, recorder->cpu_ns[i], cpu_ns[i]);
+		recorder->ready_ns[i] = growth(same, recorder->ready_ns[i], ready_ns[i]);
+	}
+	if (n != recorder->look.n_workers)
+		recorder->states = 0;
 	if (elapsed_ns && recorder->look.recorded > recorder->first_recorded)
 		recorder->per_second =
 			(double)(recorder->look.recorded - recorder->first_recorded) *
@@ -483,14 +525,52 @@ static void look_at_all(struct d9__recorders *recorders, const char *command,
 void d9__recorders_look(struct d9__recorders *recorders, const char *command)
 {
 	look_at_all(recorders, command, look_first);
-	if (recorders->n)
-		nanosleep(&(struct timespec){ 0, BETWEEN_LOOKS }, NULL);
+	for (unsigned i = 0; recorders->n && i < STATES; i++) {
+		nanosleep(&(struct timespec) { 0, BETWEEN_LOOKS / STATES }, NULL);
+		for (size_t j = 0; j < recorders->n; j++)
+			look_at_states(&recorders->list[j]);
+	}
 	look_at_all(recorders, command, look_again);
 	if (recorders->n)
 		qsort(recorders->list, recorders->n, sizeof(*recorders->list), by_life);
 }
 
 /* ---- telling ---- */
+
+struct d9__loop_now d9__recorder_loop(const struct d9__recorder_seen *recorder, uint32_t i)
+{
+	const struct d9__ring_worker *worker = &recorder->look.workers[i];
+	uint64_t elapsed_ns = recorder->look.mono_ns - recorder->first_ns;
+	uint64_t ready_ns = recorder->ready_ns[i];
+	struct d9__loop_now now = { .known = recorder->states && elapsed_ns > ready_ns };
+	bool waits = !recorder->awake[i] && worker->state == D9__WORKER_PARKED;
+
+	if (!now.known)
+		return now;
+	now.awake = (double)recorder->awake[i] / recorder->states;
+	now.cpu = (double)recorder->cpu_ns[i] / (double)(elapsed_ns - ready_ns);
+	now.cpu = now.cpu < 1 ? now.cpu : 1;
+	/* In a wait that burns its loop is awake, too. */
+	if (now.awake < now.cpu)
+		now.awake = now.cpu;
+	if (now.cpu >= 0.5 && (waits || is_in_library(recorder, worker)))
+		now.inside_library = now.cpu;
+	return now;
+}
+
+const char *d9__recorder_library(const struct d9__recorder_seen *recorder)
+{
+	static const char *const libraries[][2] = { { "loop.libevent.capabilities", "libevent" },
+						    { "loop.libev.capabilities", "libev" },
+						    { "loop.glib.capabilities", "GLib" } };
+	const char *name = NULL;
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (d9__recorder_fact(recorder, libraries[i][0], &len))
+			name = name ? "its library" : libraries[i][1];
+	return name ? name : "its library";
+}
 
 const char *d9__recorders_recover_all(void)
 {

@@ -30,7 +30,10 @@ struct d9__recorder_seen {
 	enum d9__ring_owner owner;
 	struct d9__ring_look look; /* the later of two */
 	uint64_t first_ns, first_recorded; /* of the earlier one */
-	uint64_t cpu_ns[D9__VIEW_WORKERS_MAX]; /* of look.workers[], used between the two; 0 unknown */
+	/* Of look.workers[], between the two; 0 unknown. */
+	uint64_t cpu_ns[D9__VIEW_WORKERS_MAX], ready_ns[D9__VIEW_WORKERS_MAX];
+	uint32_t awake[D9__VIEW_WORKERS_MAX]; /* found so in so many of |states| looks at it */
+	uint32_t states;
 	double per_second;
 	uint64_t lost; /* all causes */
 	unsigned problems; /* enum d9__problem */
@@ -75,6 +78,20 @@ void d9__recorders_release(struct d9__recorders *recorders);
 
 /* Return the command line that saves the events of all dead processes. */
 const char *d9__recorders_recover_all(void);
+
+/* Shares of the time between two looks, 0 to 1, as the report has them, without what the machine
+ * took. */
+struct d9__loop_now {
+	bool known;
+	double awake;		    /* by looks at its state */
+	double cpu, inside_library; /* by its thread's clock: all, and where no callback ran */
+};
+
+/* Of look.workers[i]. */
+struct d9__loop_now d9__recorder_loop(const struct d9__recorder_seen *recorder, uint32_t i);
+
+/* "libevent", "libev", "GLib": the one whose loops |recorder| has; else "its library". */
+const char *d9__recorder_library(const struct d9__recorder_seen *recorder);
 
 /* The name of the lowest of |problems|, "ok" if there is none. */
 const char *d9__problem_name(unsigned problems);

@@ -37,7 +37,7 @@ for variant in hang lock; do
 	# Other tests cut rings short, and this lists all.
 	"$dial9" status 2>/dev/null | grep -A 1 "^ *$pid " | grep 'running now'
 	"$dial9" status --json "$pid" | grep -o '"running":\[[^]]*\]'
-	"$dial9" top --once "$pid" | sed -n '1s/.*loop /loop /p; 2p; 4s/^.* \([^ ]* [^ ]* > [^ ]*\)$/\1/p'
+	"$dial9" top --once "$pid" | sed -n '2,3p; 5s/^.* \([^ ]* [^ ]* > [^ ]*\)$/\1/p'
 	end
 	# Of this directory: of all that are dead here only the latest two have lines.
 	"$dial9" status --dir "$work/$variant" 2>/dev/null | grep -A 1 "^ *$pid " | grep 'ran when'
@@ -174,6 +174,6 @@ end
 
 finish 's/[0-9.]* m\?s\( in\| waiting\)/TIME\1/g; s/busy, queue.*/busy/; s/  [0-9.]* s  complete/  TIME  complete/
 	s/"\(tid\|for_ns\|task\)":[0-9]*/"\1":N/g; s/^ *[0-9.]*  w0/TIME w0/; s/for_ns=[0-9]*ns/for_ns=N/; s/task_id=[0-9]*/task_id=N/
-	s/since_ns=[0-9]*/since_ns=N/; s/loop [0-9.]* % busy/loop N % busy/; s/running=.*/running=.../; s/ *$//; s/^\(!! [a-z_]*\)  */\1  /
+	s/since_ns=[0-9]*/since_ns=N/; s/[0-9]* % awake, [0-9]* % CPU: \([a-z_]*\) .*/N % awake: \1/; s/running=.*/running=.../; s/ *$//; s/^\(!! [a-z_]*\)  */\1  /
 	s/test_hang-[0-9]*/SERVICE/; s/+0x[0-9a-f]*/+OFFSET/g; s/  *scenario_hang\.c:[0-9]*//
 	s/\(ran when it ended: \)scenario_hang+OFFSET/\1on_request/; s/open for [0-9.]* s, [0-9.]* [mun]*s its own/open for TIME, TIME its own/'

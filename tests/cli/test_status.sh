@@ -70,6 +70,8 @@ sed -n 's/.*"tick_age_ns":\([0-9]*\).*/\1/p' json | awk '{ print ($1 < 3e9) ? "i
 echo "[exit status $?]"
 sed -n '1p; s/^  \([a-z]\{1,\}\( error\)*\)  .*/\1/p' details | sed "s/\<$pid\>/PID/"
 grep -o 'recorded, \|lost  *none\|last error  *none\|worker 0, thread' details
+grep -o '; [0-9]* % awake, [0-9]* % CPU' details | sed 's/[0-9][0-9]*/N/g'
+grep -o '"awake":[0-9.]*,"cpu":[0-9.]*,"inside_library":[0-9.]*' json | sed 's/[0-9.][0-9.]*/N/g'
 awk 'length > 200' details
 
 say "stopped"

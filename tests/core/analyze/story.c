@@ -46,6 +46,7 @@ enum {
 	STACK_SAMPLE,
 	TASK_IO,
 	STOPPED,
+	LIBRARY,
 };
 
 static uint64_t at(uint64_t us)
@@ -85,6 +86,8 @@ void story_begin(struct story *s)
 	trace_builtin(t, LAST_SIGN, "LastSignEvent");
 	trace_builtin_fields(t, STUCK, "StuckPollEvent",
 			     "worker_id task_id syscall running for_ns wchan");
+	trace_schema(t, LIBRARY, "StuckPollEvent",
+		     "worker_id:9 task_id:9 syscall:7 running:9 for_ns:9 wchan:7 kind:7 cpu_ns:9");
 	trace_schema(t, FIGURES, "OffCpuEvent",
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 minor_faults:9 user_cpu_ns:9 "
 		     "system_cpu_ns:9");
@@ -284,6 +287,14 @@ void story_stuck(struct story *s, unsigned worker, uint64_t us, uint64_t task, c
 	trace_event(&s->t, STUCK, at(us), (uint64_t)worker, task, text, (uint64_t)running, UINT64_C(10000000), none);
 }
 
+void story_library(struct story *s, unsigned worker, uint64_t us, uint64_t for_us, uint64_t cpu_us)
+{
+	uint64_t none = trace_string(&s->t, ""), kind = trace_string(&s->t, "library");
+
+	trace_event(&s->t, LIBRARY, at(us), (uint64_t)worker, UINT64_C(0), none, UINT64_C(1),
+		    for_us * 1000, none, kind, cpu_us * 1000);
+}
+
 void story_figures(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t faults,
 		   uint64_t user_us, uint64_t system_us)
 {
@@ -421,14 +432,34 @@ static void give_up(const char *what)
 	exit(99);
 }
 
+void story_cut(struct story *s, uint64_t us, struct d9__sums *sums)
+{
+	if (s->n_cuts == STORY_CUTS)
+		give_up("too many cuts");
+	s->cuts[s->n_cuts].us = us;
+	s->cuts[s->n_cuts++].sums = sums;
+}
+
+/* Events from |ns| on are not read yet. */
+static void take_sums(struct story *s, uint64_t ns, size_t *cut)
+{
+	for (; *cut < s->n_cuts && at(s->cuts[*cut].us) < ns; ++*cut)
+		if (d9__sums_take(s->cuts[*cut].sums, &s->analysis, at(s->cuts[*cut].us)))
+			give_up("out of memory");
+}
+
 static void read_back(struct story *s, struct d9_reader *reader)
 {
 	const struct d9_event *event;
+	size_t cut = 0;
 	int more;
 
-	while ((more = d9_reader_next(reader, &event)) == 1)
+	while ((more = d9_reader_next(reader, &event)) == 1) {
+		take_sums(s, event->timestamp_ns, &cut);
 		if (d9__analysis_event(&s->analysis, event))
 			give_up("out of memory");
+	}
+	take_sums(s, UINT64_MAX, &cut);
 	if (more < 0)
 		give_up(d9_reader_message(reader));
 	if (d9__analysis_finish(&s->analysis, reader))

@@ -6,16 +6,29 @@
 
 #include <stdint.h>
 
-#include "analyze/analysis.h"
+#include "analyze/sums.h"
 #include "findings/checks.h"
 #include "support/trace_builder.h"
+
+#define STORY_CUTS 8
 
 /* Times are microseconds after the start of the story, and on worker |worker|. */
 struct story {
 	struct trace t;
 	struct d9__analysis analysis;
 	struct d9__findings findings;
+	struct {
+		uint64_t us;
+		struct d9__sums *sums;
+	} cuts[STORY_CUTS];
+	size_t n_cuts;
 };
+
+/*
+ * Before story_analyse(): fill |sums| when all events up to |us| are read, as if the trace ended
+ * there; moments ascend.
+ */
+void story_cut(struct story *s, uint64_t us, struct d9__sums *sums);
 
 void story_begin(struct story *s);
 
@@ -97,6 +110,9 @@ void story_run_queue(struct story *s, uint64_t us, uint64_t ready_us);
 void story_last_sign(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t since_us,
 		     const char *span);
 void story_stuck(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *where, bool running);
+/* Its thread went round in its loop library for |for_us|, on the CPU for |cpu_us| of that. */
+void story_library(struct story *s, unsigned worker, uint64_t us, uint64_t for_us,
+		   uint64_t cpu_us);
 /* The running callback sets the timer |task|. */
 void story_stale_timer(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 		       uint64_t timeout_us, uint64_t due_us);

@@ -205,7 +205,7 @@ static void test_chunk_none_at_all_drops_the_event_and_counts_it(void)
 
 static void test_chunk_held_for_a_dump_is_not_recycled_and_keeps_its_place(void)
 {
-	struct d9__held held[2 * D9__CHUNKS_MAX];
+	struct d9__chunk_hold held[2 * D9__CHUNKS_MAX];
 	struct d9__batch batch;
 	unsigned i;
 
