@@ -28,6 +28,7 @@ static int enter_inner(struct d9__analysis *a, struct d9__worker *worker, struct
 	worker->piece.users.open = 1;
 	worker->piece.users.since_ns = ns;
 	worker->piece.users.callback = callback;
+	worker->piece.users.run = ++a->callbacks.runs;
 	return 0;
 }
 
