@@ -240,12 +240,13 @@ async function openFiles(files) {
 	// What is read for it would take the worker away.
 	if (state.following) switchFollowing();
 	try {
-		const hash = await hashOfFiles(files), model = await loadFiles(files, showProgress), fragment = fileOfFragment(awaited) === hash ? awaited : placeOfFile(hash);
+		const hash = await hashOfFiles(files), { model, reported } = await loadFiles(files, showProgress), fragment = fileOfFragment(awaited) === hash ? awaited : placeOfFile(hash);
 		if (state.model?.source.live) endFollowing();
 		takeModel(model);
 		shownFile = hash;
 		keptItems = [`file=${hash}`];
 		if (fragment) history.replaceState(null, '', fragment);
+		await reported;
 		openPlace(model, Boolean(fragment));
 	} catch (error) {
 		showFailure(error);
@@ -254,7 +255,12 @@ async function openFiles(files) {
 
 function startOpening() {
 	byId('open').addEventListener('click', () => byId('picker').click());
-	byId('picker').addEventListener('change', () => openFiles(byId('picker').files));
+	byId('picker').addEventListener('change', () => {
+		const files = [...byId('picker').files];
+		// So that the same one can be picked again.
+		byId('picker').value = '';
+		openFiles(files);
+	});
 	addEventListener('dragover', (event) => {
 		event.preventDefault();
 		document.body.classList.add('drop');

@@ -148,9 +148,12 @@ export class CompareTab {
 		this.status.textContent = 'Reading the other trace';
 		this.head.replaceChildren(this.status);
 		try {
-			const model = await loadFiles(files, (text) => {
+			const { model, reported } = await loadFiles(files, (text) => {
 				this.status.textContent = `Reading the other trace: ${text}`;
-			});
+			}, true);
+			// It names the callbacks of both sides.
+			this.status.textContent = 'Asking what its functions are called';
+			await reported;
 			setOther(model, files[0].name);
 			this.patchPanel({ open: true, tab: 'compare', compare: `file:${files[0].name}` });
 		} catch (error) {

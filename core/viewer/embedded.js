@@ -44,11 +44,11 @@ async function takeSegments(segments, told) {
 
 /** As loadServed(), of the page itself. */
 export async function loadEmbedded(told) {
-	const { name, segments } = JSON.parse(takeText('embedded')), report = parseWideJson(takeText('embedded-report'));
+	const { name, segments, cut } = JSON.parse(takeText('embedded')), report = parseWideJson(takeText('embedded-report'));
 	const traces = await readSources(await takeSegments(segments, told), told);
-	const model = new Model(traces, { name, shown: segments.length, segments: segments.length, served: false });
-	// Nobody has looked at what was cut out of a file of the reader's own.
+	const model = new Model(traces, { name, shown: segments.length, segments: segments.length, served: false, cut });
+	// Nobody has looked at what was cut out where there was nobody to ask.
 	if (report) model.takeReport(report);
-	else model.useRedFlags();
+	else model.goWithoutReport('');
 	return { model, reported: Promise.resolve() };
 }

@@ -76,19 +76,18 @@ function longestCall(model) {
 function innocent(model) {
 	const longest = longestCall(model);
 	if (!longest) return 'There is no callback of an event loop in this trace: was a loop attached?  `dial9 doctor` tells what can be recorded.';
-	return `Nothing ${model.fires.length ? 'else was found' : 'is wrong'}: the longest callback was ${model.label(longest.lane, longest.row).name}, ${showDuration(longest.lane.polls.dur[longest.row])}.`;
+	return `Nothing ${model.fires.length ? 'else ' : ''}stands out: the longest callback was ${model.label(longest.lane, longest.row).name}, ${showDuration(longest.lane.polls.dur[longest.row])}.`;
 }
 
 /** Fill the panel. */
 export function showFindings(panel) {
 	const { model } = state, n = model.findings.length;
-	const children = [...firedSection(model), element('div', { class: 'head' }, element('h2', {}, 'What went wrong', element('span', { class: 'count' }, model.reportState === 'coming' ? '' : String(n))))];
+	const children = [...firedSection(model), element('div', { class: 'head' }, element('h2', {}, 'What went wrong', element('span', { class: 'count' }, model.reportState === 'there' ? String(n) : '')))];
 	if (model.reportState === 'coming') children.push(element('p', { class: 'quiet', role: 'status' }, 'Looking for what went wrong …'));
-	else if (!n) children.push(element('p', { class: 'quiet' }, innocent(model)));
-	if (model.reportState === 'none')
-		children.push(element('p', { class: 'quiet small' }, 'These are red flags found by the page.  `dial9 serve` looks deeper: why, and what to do.'));
-	if (model.reportState === 'failed')
-		children.push(element('p', { class: 'quiet small alarm' }, `dial9 report: ${showName(model.why, 300)}`));
+	if (model.reportState === 'none') children.push(element('p', { class: 'quiet' }, '`dial9 report FILE` tells what is wrong: this page has no `dial9` that it could ask.'));
+	if (model.reportState === 'failed') children.push(element('p', { class: 'quiet alarm' }, `Nothing was looked for.  dial9 report: ${showName(model.why, 300)}`));
+	if (model.reportState === 'there' && model.source.cut) children.push(element('p', { class: 'quiet' }, `${n ? 'This was' : 'Nothing: this was'} cut out of a longer trace, whose findings here are those with evidence in this part.`));
+	else if (model.reportState === 'there' && !n) children.push(element('p', { class: 'quiet' }, innocent(model)));
 	children.push(element('ul', { class: 'list' }, ...model.findings.map(item)));
 	const data = dataSection(model);
 	if (data) children.push(data);

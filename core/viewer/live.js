@@ -78,7 +78,7 @@ async function askReport(shown) {
 	// What the reader looks at stays as it is, unless they still wait for it.
 	if (ended || (!state.following && model.reportState !== 'coming')) return;
 	if (report) model.takeReport(report);
-	else model.reportFailed(failed);
+	else model.goWithoutReport(failed);
 	shown();
 }
 

@@ -10,6 +10,13 @@ const STORED_MAX = 256 * 2 ** 20; // more than that is not fetched: the newest s
 const WORKER_TEXT = globalThis.document?.getElementById('embedded-worker')?.textContent;
 const WORKER_URL = WORKER_TEXT ? URL.createObjectURL(new Blob(["'use strict';\n", WORKER_TEXT], { type: 'text/javascript' })) : new URL('worker.js', import.meta.url).href;
 
+// A page that is one file has nobody to ask.
+const HAS_SERVER = !WORKER_TEXT;
+const PIECE_BYTES = 2 ** 18; // of a file that is sent: the server takes no more at once
+const PAGE_ID = globalThis.crypto?.randomUUID?.() ?? String(Math.random()).slice(2);
+
+let lastReport = Promise.resolve(); // on files of the reader's
+let shownFiles = null; // ends the report on those that are shown
 let loadNumber = 0;
 let loadWorker = null;
 let rejectLoad = null;
@@ -112,18 +119,42 @@ export async function loadServed(told, loadLive) {
 	report.catch(() => {});
 	const traces = await readSources(chosen.map((source) => ({ ...source, url: new URL(source.url, document.baseURI).href })), told);
 	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: asked.length, served: true, room: STORED_MAX });
-	const reported = report.then((found) => model.takeReport(found)).catch((error) => model.reportFailed(String(error.message ?? error)));
-	return { model, reported };
+	return { model, reported: model.awaitReport(report) };
 }
 
-/** Files of the reader's: |files| are File. */
-export async function loadFiles(files, told) {
+/** Send files of the reader's to the server, in pieces: the report on them. */
+async function sendFiles(sources, signal) {
+	const bytes = sources.reduce((sum, source) => sum + source.bytes, 0);
+	let at = 0, text = '';
+	for (const [file, { name, file: content }] of sources.filter((source) => source.bytes).entries())
+		for (let from = 0; from < content.size; from += PIECE_BYTES) {
+			const body = content.slice(from, from + PIECE_BYTES), query = new URLSearchParams({ upload: PAGE_ID, bytes, at, file, name: name.slice(name.lastIndexOf('/') + 1) });
+			const response = await fetch(`api/report?${query}`, { method: 'POST', body, signal });
+			text = await response.text();
+			if (!response.ok) throw new Error(text);
+			at += body.size;
+		}
+	return parseWideJson(text);
+}
+
+/** The report on files of the reader's, one after the other. */
+function reportOnFiles(sources, signal) {
+	return lastReport = lastReport.catch(() => {}).then(() => sendFiles(sources, signal));
+}
+
+/** As loadServed(), of files of the reader's: |files| are File.  |aside|: beside what is shown, else in place of it. */
+export async function loadFiles(files, told, aside = false) {
 	const sources = [...files].map((file) => ({ name: file.webkitRelativePath || file.name, file, bytes: file.size, modified_ms: file.lastModified }))
 		.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
 	const traces = await readSources(sources, told), broken = traces.flatMap((trace) => trace.segments).find((segment) => segment.error && !segment.full);
 	// What is no trace at all does not take the place of one.
 	if (broken && traces.every((trace) => !trace.events)) throw new Error(`${broken.name}: ${broken.error}`);
 	const model = new Model(traces, { name: sources[0].name, shown: sources.length, segments: sources.length, served: false });
-	model.useRedFlags();
-	return model;
+	if (!HAS_SERVER) {
+		model.goWithoutReport('');
+		return { model, reported: Promise.resolve() };
+	}
+	if (!aside) shownFiles?.abort();
+	if (!aside) shownFiles = new AbortController();
+	return { model, reported: model.awaitReport(reportOnFiles(sources, aside ? undefined : shownFiles.signal)) };
 }

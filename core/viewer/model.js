@@ -3,7 +3,6 @@
 //
 // Times on the axis are ns since the first event of the first process, as doubles.
 
-import { redFlags } from '../toolkit/analyze.js';
 import { callOfTask, firesOf, isTime } from '../toolkit/fired.js';
 import { wakeOf } from '../toolkit/index.js';
 import { prepareTrace } from '../toolkit/prepare.js';
@@ -135,17 +134,17 @@ export class Model {
 		this.fires = (report.trace.fired ?? []).map((fire) => this.placeFire(fire, ofProcess.get(fire.process)));
 	}
 
-	reportFailed(why) {
-		this.reportState = 'failed';
+	/** There is no report: |why|, or '' where there is nobody to ask for one.  What fired the trace tells itself. */
+	goWithoutReport(why) {
+		this.reportState = why ? 'failed' : 'none';
 		this.why = why;
-		this.useRedFlags();
+		this.findings = [];
+		this.fires = this.traces.flatMap((trace) => firesOf(trace).map((fire) => this.placeFire(fire, trace)));
 	}
 
-	/** Findings of the page's own: there is no report for a file that was dropped on it. */
-	useRedFlags() {
-		if (this.reportState === 'coming') this.reportState = 'none';
-		this.findings = this.traces.flatMap((trace) => (trace.flags ?? redFlags(trace)).map((finding) => this.place(finding, trace)));
-		this.fires = this.traces.flatMap((trace) => firesOf(trace).map((fire) => this.placeFire(fire, trace)));
+	/** Take the |report| that is promised. */
+	awaitReport(report) {
+		return report.then((found) => this.takeReport(found)).catch((error) => this.goWithoutReport(String(error.message ?? error)));
 	}
 
 	traceOf(process) {
@@ -157,11 +156,11 @@ export class Model {
 	/** A finding with the lane, row and time of each piece of its evidence. */
 	place(finding, trace) {
 		const evidence = (finding.evidence ?? []).map((piece) => {
-			if (!trace || (piece.time_ns === undefined && piece.time === undefined)) return { ...piece, lane: null };
-			const time = piece.time ?? Number(BigInt(piece.time_ns) - absoluteTime(trace, 0));
+			if (!trace || piece.time_ns === undefined) return { ...piece, lane: null };
+			const time = Number(BigInt(piece.time_ns) - absoluteTime(trace, 0));
 			const lane = this.lanes.find((l) => l.trace === trace && l.worker.id === piece.worker) ?? null;
 			const row = lane ? pollAt(lane.polls, time) : -1;
-			return { ...piece, lane, row, at: time + trace.shift, length: Number(piece.duration_ns ?? piece.duration ?? 0) || (row >= 0 ? lane.polls.dur[row] : 0) };
+			return { ...piece, lane, row, at: time + trace.shift, length: Number(piece.duration_ns ?? 0) || (row >= 0 ? lane.polls.dur[row] : 0) };
 		});
 		return { ...finding, evidence, trace, first: evidence.find((piece) => piece.lane && piece.row >= 0)
 			?? evidence.find((piece) => piece.at !== undefined) ?? null };

@@ -86,9 +86,19 @@ function base64Blocks(bytes) {
 	return blocks;
 }
 
-/** What the report says of the range: names stay, findings from elsewhere do not; null where there is none. */
-function reportOfRange({ report, findings, fires }, [from, to]) {
-	return report ? { ...report, trace: { ...report.trace, fired: (report.trace.fired ?? []).filter((_, i) => fires[i].at >= from && fires[i].at <= to) }, findings: report.findings.filter((_, i) => findings[i].first && findings[i].first.at < to && findings[i].first.at + findings[i].first.length >= from) } : null;
+/**
+ * What the report says of what is cut out: all names, and the findings that have their evidence in it, without evidence and effects
+ * from elsewhere.  Figures of the whole trace would be wrong there.  null where there is no report.
+ */
+function reportOfRange(model, range) {
+	const { report, findings, fires } = model, [from, to] = wholeCalls(model, range), isIn = (piece) => piece.at >= from && piece.at + piece.length <= to, isOutside = (piece) => piece.at !== undefined && !isIn(piece);
+	if (!report) return null;
+	const found = findings.map((finding, i) => {
+		const { evidence, effects, ...told } = report.findings[i], placed = (effect) => model.place(effect, finding.trace).evidence;
+		return finding.first && isIn(finding.first) ? { ...told, evidence: evidence.filter((_, j) => !isOutside(finding.evidence[j])), effects: effects.filter((effect) => !placed(effect).some(isOutside)) } : null;
+	}).filter(Boolean);
+	return { trace: { processes: report.trace.processes, fired: (report.trace.fired ?? []).filter((_, i) => fires[i].at >= from && fires[i].at <= to) }, symbols: report.symbols, findings: found,
+		callbacks: (report.callbacks ?? []).map(({ process, location, name, source, site, internal }) => ({ process, location, name, source, site, internal })) };
 }
 
 /** |value| in the element |id| of a page; no '<' stands in it, so that nothing ends the element. */
@@ -102,7 +112,7 @@ async function savePage(range, status) {
 	const cuts = await cutTraces(range, status), response = await fetch('api/page');
 	if (!response.ok) throw new Error(await response.text());
 	const segments = cuts.map(({ trace, bytes }) => ({ name: `${trace.folder ? `${trace.folder}/` : ''}${cutFileName(trace)}`, bytes: bytes.byteLength, modified_ms: Date.now(), blocks: Math.ceil(bytes.byteLength / PAGE_BLOCK) }));
-	const page = fillElement(fillElement(await response.text(), 'embedded', { name: state.model.title, segments }), 'embedded-report', reportOfRange(state.model, range));
+	const page = fillElement(fillElement(await response.text(), 'embedded', { name: state.model.title, segments, cut: true }), 'embedded-report', reportOfRange(state.model, range));
 	const blocks = cuts.flatMap(({ bytes }) => base64Blocks(bytes)).map((text) => `<script type="application/vnd.dial9.trace+base64">${text}<\/script>\n`);
 	const script = page.indexOf('<script type="module">'), name = fileNameOf(state.model.title, '-cut.html'), whole = new Blob([page.slice(0, script), ...blocks, page.slice(script)]);
 	downloadFile(name, whole, 'text/html');

@@ -2,7 +2,6 @@
 // The load worker: reads one trace, process by process, and hands the columns over to the page; or cuts a
 // range out of one process's segments.
 
-import { redFlags } from '../toolkit/analyze.js';
 import { cutTrace } from '../toolkit/cut.js';
 import { prepareTrace } from '../toolkit/prepare.js';
 import { durationClass } from '../toolkit/show.js';
@@ -75,8 +74,6 @@ async function openSources(load, sources, limits) {
 		};
 		const trace = await readTrace(group.sources, { ...limits, progress });
 		prepareTrace(trace);
-		// There is no report of files that were dropped.
-		if (group.sources.some(({ file }) => file)) trace.flags = redFlags(trace);
 		trace.folder = group.folder;
 		traces.push(trace);
 		before += stored;

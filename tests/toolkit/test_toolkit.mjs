@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { redFlags } from '../../core/toolkit/analyze.js';
 import { KNOWN_EVENTS } from '../../core/toolkit/known.js';
 import { eachAtLeast, greatestOf, indexPolls, pyramidOf, wakeOf } from '../../core/toolkit/index.js';
 import { durationClass, fitName, showCount, showDuration, showName, showTime } from '../../core/toolkit/show.js';
@@ -93,7 +92,6 @@ test('a call that never ended lasted until it was last seen open, and so did the
 	const trace = await hungTrace([[1005, 4], [2005, 4]]), [worker] = trace.workers, { polls } = worker, stays = trace.spans.get(0);
 	assert.deepEqual([polls.n, polls.start[0] / 1e6, polls.dur[0] / 1e6, polls.flags[0], worker.running], [1, 5, 2003, 1, false]);
 	assert.deepEqual([stays.n, stays.start[0] / 1e6, stays.end[0] / 1e6, trace.strings[stays.name[0]]], [1, 6, 2008, 'render @ a.c:9']);
-	assert.deepEqual(redFlags(trace).map((flag) => flag.check), ['stuck-callback']);
 });
 
 test('of a call that never ended and whose beginning is gone the signs of life tell since when and what it is', async () => {
@@ -138,16 +136,6 @@ test('a call whose beginning or end is missing is as long as the recorder saw it
 	w.at(4500 * MS, sign, { worker_id: 0, task_id: 9, since_ns: 2500 * MS, span: '' });
 	const hung = await read(w.finish());
 	assert.deepEqual(calls(hung), [...begun, [1500, 2000, 1, 'hangs @ main']]);
-	assert.deepEqual(redFlags(hung).filter(({ severity }) => severity === 'critical').map(({ check, name }) => [check, name]), [['stuck-callback', 'hangs'], ['long-callback', 'slow']]);
-});
-
-test('a call that was cut is no finding, however long the gap', async () => {
-	const MS = 1000000, park = (ms) => [reset(ms * MS), event(2, 0, 0, 0, 1, u32(9))];
-	const trace = await read(stream(HEADER, SHAPES.start(1), SHAPES.park(2), SHAPES.end(3), pool(0, 'f'), reset(MS), event(1, 0, 0, 1, 4, u32(0)), ...park(900)));
-	assert.deepEqual(redFlags(trace).map((flag) => flag.check), []);
-	const whole = await read(stream(HEADER, SHAPES.start(1), SHAPES.park(2), SHAPES.end(3), pool(0, 'f'), reset(MS), event(1, 0, 0, 1, 4, u32(0)),
-		reset(900 * MS), event(3, 0, 0), ...park(900)));
-	assert.deepEqual(redFlags(whole).map((flag) => flag.check), ['long-callback']);
 });
 
 test('what is damaged costs what follows in its segment, and is told', async () => {
@@ -251,11 +239,22 @@ test('stacks are told by the trace\'s own symbols, innermost first', async () =>
 	assert.deepEqual(framesOf(trace, 0).slice(0, 3).map((f) => f.name), ['fsync', 'flush_log', '0x3000']);
 });
 
-test('red flags name the callback that blocked, and nothing in an innocent trace', async () => {
-	const [flag] = redFlags(await read(serverTrace()));
-	assert.equal(flag.check, 'long-callback');
-	assert.match(flag.message, /^on_read blocked worker 0 for 182.ms \(1 of 818 calls took over [\d.]+.ms\); others waited up to 162.ms behind it\.$/);
-	assert.deepEqual(redFlags(await read(serverTrace({ slow: false }))).filter(({ severity }) => severity !== 'info'), []);
+test('a trace whose only worker has an id that is none, as -1 in 64 bits with a sign, is prepared like any other', async () => {
+	const w = new TraceWriter(), SIGNED = 1, start = w.type('PollStartEvent', [['worker_id', 9], ['local_queue', 11], ['task_id', 9], ['spawn_loc', 7]]);
+	const end = w.type('PollEndEvent', [['worker_id', SIGNED]]), park = w.type('WorkerParkEvent', [['worker_id', SIGNED], ['local_queue', 11], ['cpu_time_ns', 9]]);
+	w.at(1e9, start, { worker_id: 2n ** 64n - 1n, local_queue: 0, task_id: 7, spawn_loc: 'f @ g' });
+	w.at(1e9 + 100, end, { worker_id: -1 });
+	w.at(1e9 + 200, park, { worker_id: -1, local_queue: 0, cpu_time_ns: 0 });
+	for (const only of [[end], [park], [start, end, park]]) {
+		const rows = w.rows.filter(({ type }) => only.includes(type)), { types } = w, trace = await read(Object.assign(new TraceWriter(), { types, rows }).finish());
+		const model = new Model([trace], { name: 'x', shown: 1, segments: 1 });
+		model.goWithoutReport('');
+		assert.equal(trace.events, rows.length);
+		assert.deepEqual(trace.segments.map(({ error, cut }) => [error, cut]), [[null, false]]);
+		// As in C, an id below 0 is not told.
+		assert.equal(trace.workers.some(({ id }) => id < 0), false);
+		assert.deepEqual([model.findings, model.reportState, model.last > model.first], [[], 'none', true]);
+	}
 });
 
 test('the report gives names and places of findings to the model', async () => {
@@ -270,7 +269,7 @@ test('the report gives names and places of findings to the model', async () => {
 test('the URL says what is shown, and says it again', async () => {
 	const trace = await read(serverTrace());
 	const model = new Model([trace], { name: 'x', shown: 1, segments: 1 });
-	model.useRedFlags();
+	model.takeReport({ trace: { processes: [{ number: 0, boot_id: 'boot-1' }] }, findings: [{ process: 0, check: 'long-callback', severity: 'critical', message: 'm' }] });
 	const state = { model, view: [1e8, 6e8], selected: { lane: model.lanes[0], row: 300 }, finding: 0, range: [2e8, 3e8], clock: 'utc', query: 'a&b=#ü' };
 	const fragment = writeFragment(state, ['future=1']), { patch, kept, wrong } = readFragment(model, fragment);
 	assert.deepEqual([kept, wrong], [['future=1'], []]);
@@ -323,7 +322,7 @@ function topNames(source) {
 	const declared = [...source.matchAll(/^(?:export )?(?:async )?(?:function\*?|class) (\w+)/gm)].map(([, name]) => name);
 	for (const [, list] of source.matchAll(/^(?:export )?(?:const|let|var) ([^]*?);$/gm)) {
 		// What stands in brackets or quotes declares nothing.
-		let flat = list.replace(/'[^']*'|"[^"]*"/g, '""'), before;
+		let flat = list.replace(/`[^`]*`|'[^']*'|"[^"]*"/g, '""'), before;
 		do [before, flat] = [flat, flat.replace(/\([^()[\]{}]*\)|\[[^()[\]{}]*\]|\{[^()[\]{}]*\}/g, '')];
 		while (flat !== before);
 		declared.push(...flat.split(',').map((part) => /^\s*(\w+)\s*(?:=[^>]|$)/.exec(part)?.[1]).filter(Boolean));

@@ -3,7 +3,7 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { serverTrace } from '../toolkit/trace_bytes.mjs';
 import { DIAL9, WORK, clickOn, eventually, fragment, open, page, text, useBrowser, violations, visit } from './browser.mjs';
@@ -74,4 +74,26 @@ test('a range is saved as a page, which a browser opens from disk, with what the
 	// It has no server that would give it another page.
 	await page.keyboard.press('s');
 	assert.doesNotMatch(await text('dialog.save'), /Save as a page/);
+});
+
+test('of a saved page the findings are those with evidence in the range, and no figure of the whole trace goes with them', async () => {
+	for (const [range, said] of [['m5100000000~200000000', /Nothing: this was cut out of a longer trace/], ['m5390000000~220000000', /182.ms[^]*on_read blocks the loop/]]) {
+		await open('one', `view#r=${range}`);
+		await allowDownloads();
+		await page.keyboard.press('s');
+		await clickOn('dialog.save', 'Save as a page');
+		const name = /Saved (\S+\.html)/.exec(await eventually(() => text('dialog.save'), /Saved echo_server-cut\.html/))[1], file = `${WORK}/saved/${name}`;
+		await eventually(() => existsSync(file) && /<\/html>\s*$/.test(readFileSync(file, 'utf8')), (whole) => whole);
+		await page.close();
+		const report = JSON.parse(/id="embedded-report">([^<]*)/.exec(readFileSync(file, 'utf8'))[1]), [, first, length] = /m(\d+)~(\d+)/.exec(range).map(Number);
+		assert.deepEqual(Object.keys(report), ['trace', 'symbols', 'findings', 'callbacks']);
+		for (const piece of report.findings.flatMap(({ evidence, effects }) => [evidence, ...effects.map((effect) => effect.evidence)].flat()))
+			assert.ok(piece.time_ns === undefined || (piece.time_ns >= first && piece.time_ns <= first + length), JSON.stringify(piece));
+		await visit(`file://${file}`);
+		await eventually(() => text('#findings'), said);
+		assert.doesNotMatch(await text('#findings'), /stands out/);
+		await page.close();
+		rmSync(file);
+	}
+	await open('one');
 });
