@@ -29,8 +29,9 @@ static const struct d9__usage usage = {
 		"  dial9 agents              the guides, one line each\n"
 		"  dial9 agents skill NAME   print one\n"
 		"  dial9 agents skills DIR   write all, as DIR/NAME/SKILL.md\n"
-		"  dial9 agents toolkit DIR  write the scripts, which need nothing but Node\n"
-		"  dial9 agents demo DIR     write recordings with a problem each, to try them on\n",
+		"  dial9 agents toolkit DIR  write the scripts, for Node, which ask dial9 report\n"
+		"  dial9 agents demo DIR     write recordings with a problem each, to try them "
+		"on\n",
 	.opts = opts,
 };
 
@@ -255,7 +256,10 @@ static int copy_all(struct d9__text_out *out, const char *name, const char *dir,
 	if (!status) {
 		d9__text_printf(out, "%d %s in ", files.n, skills ? "skills" : "files");
 		d9__text_escaped(out, dir, strlen(dir));
-		d9__text_string(out, skills ? "\n" : "; node DIR/report.js TRACE is the first to try\n");
+		d9__text_string(
+			out,
+			skills ? "\n"
+			       : "; node DIR/diagnose_long_poll.js TRACE is the first to try\n");
 	}
 	release(&files);
 	return status;

@@ -2,6 +2,7 @@
 // What the scripts share: options, errors of one line, text of 80 columns.
 
 import { parseArgs } from 'node:util';
+import { reportOfTraces } from './dial9.js';
 import { InputError, readProcesses } from './files.js';
 
 const WIDTH = 80, STATUS_BAD = 2;
@@ -39,7 +40,7 @@ export function textColumns(head, rows) {
 
 /**
  * Run a script.  |usage|: what --help prints; |options|: as of parseArgs(), to which help and json are added;
- * |operands|: how many follow TRACE; |main|(processes, values, operands) returns {text, json, status}.
+ * |operands|: how many follow TRACE; |main|(paths, values, operands) returns {text, json, status}, or only {status}.
  */
 export async function runScript(name, { usage, options = {}, operands = 0, main }) {
 	// Who reads the output may have enough of it, as head(1) has.
@@ -50,15 +51,36 @@ export async function runScript(name, { usage, options = {}, operands = 0, main 
 		if (!positionals.length) throw new UsageError(`which TRACE? see node ${name} --help`);
 		if (positionals.length < 1 + operands) throw new UsageError(`something is missing: see node ${name} --help`);
 		const rest = operands ? positionals.splice(-operands) : [];
-		const processes = await readProcesses(positionals, (line) => process.stderr.write(`${name}: ${line}\n`));
-		const { text, json, status = 0 } = await main(processes, values, rest);
-		process.stdout.write(values.json ? `${json}\n` : `${text}\n`);
-		process.exitCode = damaged(name, processes) ? STATUS_BAD : status;
+		const { text, json, status } = await main(positionals, values, rest), output = values.json ? json : text;
+		if (output !== undefined) process.stdout.write(`${output}\n`);
+		process.exitCode = status;
 	} catch (error) {
 		// An error with |syscall| is the system's, of a file that cannot be read.
 		if (!(error instanceof UsageError || error instanceof InputError || error.syscall)) throw error;
 		fail(name, error.message);
 	}
+}
+
+/** Run a script that is a command of dial9: |run|() returns its exit status. */
+export function passOn(name, run) {
+	try {
+		process.exitCode = run();
+	} catch (error) {
+		if (!(error instanceof InputError)) throw error;
+		fail(name, error.message);
+	}
+}
+
+/** What |main|(processes) returns for the traces |paths|; the status says whether one is damaged, which is told. */
+export async function tellTraces(name, paths, main) {
+	const processes = await readProcesses(paths, (line) => process.stderr.write(`${name}: ${line}\n`)), told = main(processes);
+	return { ...told, status: damaged(name, processes) ? STATUS_BAD : 0 };
+}
+
+/** What |main|(report) returns of `dial9 report --json` for |paths|; where there is no report, dial9 has said why. */
+export function tellReport(paths, main) {
+	const { report, status } = reportOfTraces(paths), told = report ? main(report) : {};
+	return { ...told, status: status === STATUS_BAD ? STATUS_BAD : told.status };
 }
 
 function fail(name, message) {

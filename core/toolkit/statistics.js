@@ -19,13 +19,6 @@ export function middleOf(bucket) {
 	return (SUBS + sub) * width + Math.floor((width - 1) / 2);
 }
 
-const LONG_LEAST_NS = 1e6, LONG_MOST_NS = 1e7, LONG_OF_P99 = 3;
-
-/** Calls of so many ns and more are long among calls whose |p99| is this: 3 x it, at least 1 ms and at most 10 ms. */
-export function longLimit(p99) {
-	return Math.min(LONG_MOST_NS, Math.max(LONG_LEAST_NS, LONG_OF_P99 * p99));
-}
-
 /** Counts of durations: add() them, then ask. */
 export class Durations {
 	constructor() {

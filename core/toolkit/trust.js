@@ -24,21 +24,10 @@ const TRUST_SOURCES = [['source.cpu', 'samples on the CPU', '--cpu 99'], ['sourc
 	['source.blocking', 'calls that block', ''], ['source.task_dumps', 'where idle tasks wait', '--task-dumps'], ['source.memory', 'allocations', '--memory'],
 	['source.accept_queues', 'connections that wait to be accepted', '--accept-queues']];
 
-const COVERED = ['poll', 'park', 'wake', 'spawn', 'depth', 'lateness', 'task_end', 'task'];
-
 /** What the loop libraries of a process say of one capability: those that say anything. */
 function capabilityOf(trace, name) {
 	return [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
 		.map(([, value]) => new Map(value.split(',').map((pair) => pair.split('=').map((text) => text.trim()))).get(name)).filter(Boolean);
-}
-
-/** What the hooks could see, from the capabilities in the metadata. */
-export function recordedOf(trace) {
-	return Object.fromEntries(COVERED.map((key) => {
-		const told = capabilityOf(trace, key);
-		const off = told.filter((value) => /^(off|none|no|false)$/.test(value)), on = told.filter((value) => /^(full|on|yes|true|all|event|exact|site|destroy\+finalize)$/.test(value));
-		return [key, !told.length || on.length === told.length ? 'full' : off.length === told.length ? 'none' : 'partial'];
-	}));
 }
 
 /** The worst of what the loop libraries of a process say of a hook: full, partial, none; '' if nothing. */

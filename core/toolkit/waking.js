@@ -6,7 +6,7 @@ import { relativeTime, rowsNamed } from './trace.js';
 
 /** What a wake tells as its reason, by number. */
 export const WAKE_REASONS = ['unknown', 'fd', 'timer', 'signal', 'active', 'cross_thread', 'deferred', 'internal', 'resumption'];
-export const BY_FD = 1, BY_TIMER = 2, BY_SIGNAL = 3, BY_THREAD = 5, BY_RESUMPTION = 8;
+export const BY_TIMER = 2, BY_RESUMPTION = 8;
 const LOOK_BACK = 1e9;
 
 /** One task, as time goes on: its wakes that no call has used, and its latest call. */

@@ -5,7 +5,7 @@
 import { InputError } from './files.js';
 import { rowsIn } from './index.js';
 import { threadsIn } from './census.js';
-import { textColumns, numberOption, runScript, wrapText } from './script.js';
+import { textColumns, numberOption, runScript, tellTraces, wrapText } from './script.js';
 import { showCount, showDuration, showName } from './show.js';
 import { namesOfLocation } from './stacks.js';
 
@@ -47,10 +47,12 @@ function zoomText(view) {
 	return parts.join('\n');
 }
 
-await runScript('zoom.js', { usage: ZOOM_USAGE, options: { half: { type: 'string', default: '20' } }, operands: 1, main: (processes, values, [at]) => {
+await runScript('zoom.js', { usage: ZOOM_USAGE, options: { half: { type: 'string', default: '20' } }, operands: 1, main: (paths, values, [at]) => {
 	const half = numberOption(values.half, '--half', 0.001) * 1e6, time = numberOption(at, 'SECONDS') * 1e9;
-	const length = Math.max(...processes.map(({ trace }) => trace.end - trace.start));
-	if (time - half > length) throw new InputError(`the trace ends ${(length / 1e9).toFixed(3)} s after its start, before ${at} s`);
-	const views = processes.map((process) => windowOf(process, time, half));
-	return { text: views.map(zoomText).join('\n\n'), json: JSON.stringify(views.length === 1 ? views[0] : views) };
+	return tellTraces('zoom.js', paths, (processes) => {
+		const length = Math.max(...processes.map(({ trace }) => trace.end - trace.start));
+		if (time - half > length) throw new InputError(`the trace ends ${(length / 1e9).toFixed(3)} s after its start, before ${at} s`);
+		const views = processes.map((process) => windowOf(process, time, half));
+		return { text: views.map(zoomText).join('\n\n'), json: JSON.stringify(views.length === 1 ? views[0] : views) };
+	});
 } });

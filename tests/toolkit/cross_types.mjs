@@ -2,13 +2,15 @@
 // Traces of every wrong type, into files for the readers to be held against each other:
 //
 //	node cross_types.mjs DIR        two files for each value: with all events and fields, and with signs of life, which say when other calls began
-//	node cross_types.mjs --each     each event for itself, read by the toolkit alone
+//	node cross_types.mjs --each     each event for itself, read and shown by the toolkit and the page's model alone
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KNOWN_EVENTS } from '../../core/toolkit/known.js';
-import { reportOf } from '../../core/toolkit/summary.js';
+import { allocations, blockingCalls, idleWaits } from '../../core/toolkit/profile.js';
 import { readTrace } from '../../core/toolkit/trace.js';
+import { capabilitiesOf, clockOf, lossesOf, namesOf } from '../../core/toolkit/trust.js';
+import { Model } from '../../core/viewer/model.js';
 import { STRANGE, strangeTrace } from './strange_types.mjs';
 
 const SIGNS = ['LastSignEvent', 'StuckPollEvent'];
@@ -18,7 +20,8 @@ async function readAlone(event, what, strange) {
 	async function* chunks() { yield bytes; }
 	try {
 		const trace = await readTrace([{ name: what, chunks, bytes: bytes.length }]);
-		reportOf([{ folder: '', trace, files: [{ path: what, container: 'plain', stored: bytes.length }] }]);
+		new Model([trace], { name: what, shown: 1, segments: 1 }).goWithoutReport('');
+		for (const ask of [allocations, blockingCalls, idleWaits, capabilitiesOf, clockOf, lossesOf, namesOf]) ask(trace);
 	} catch (error) {
 		console.log(`${event}, fields of ${what}: ${error.stack}`);
 		process.exitCode = 1;

@@ -8,7 +8,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cutTrace } from '../../core/toolkit/cut.js';
-import { redFlags } from '../../core/toolkit/analyze.js';
 import { framesOf } from '../../core/toolkit/stacks.js';
 import { absoluteTime, readTrace } from '../../core/toolkit/trace.js';
 import { HEADER, SHAPES, event, pool, reset, schema, serverTrace, stream, str32, u16, u32, uleb } from './trace_bytes.mjs';
@@ -42,6 +41,12 @@ function eventsOf(bytes, from, to) {
 	});
 }
 
+function findingsOf(bytes) {
+	const file = join(work, 'found.bin');
+	writeFileSync(file, bytes);
+	return JSON.parse(spawnSync(process.env.DIAL9, ['report', '--json', '--no-symbols', file], { encoding: 'utf8', maxBuffer: 1 << 28 }).stdout).findings;
+}
+
 test('the saved range has exactly its events, and the reader in C takes it without a warning', async () => {
 	const bytes = serverTrace();
 	for (const [from, to] of [[300.0005, 390.5], [399, 583], [0, 2000], [990.1, 990.2]]) {
@@ -63,15 +68,15 @@ test('a call that reaches over an end of the range is whole, and nothing else is
 });
 
 test('what lives is told again, with names, stacks, symbols, clock and metadata, and that it was cut', async () => {
-	const { trace, read } = await cut(serverTrace(), 390 * MS, 600 * MS);
+	const { trace, saved, read } = await cut(serverTrace(), 390 * MS, 600 * MS);
 	assert.deepEqual([...read.tasks.keys()].sort(), [7, 8, 9]);
 	assert.equal(read.strings[read.workers[0].polls.site[0]], 'on_read @ server.c:231');
 	assert.deepEqual(framesOf(read, read.samples.stack[0]).slice(0, 2).map((f) => f.name), ['fsync', 'flush_log']);
 	assert.equal(read.samples.time.length, 17);
 	assert.deepEqual([...read.metadata].filter(([key]) => !key.startsWith('cut.')), [...trace.metadata]);
 	assert.deepEqual([read.metadata.get('cut.from_ns'), read.metadata.get('cut.to_ns')], ['5390000000', '5600000000']);
-	const [flag] = redFlags(read);
-	assert.deepEqual([flag.check, ...flag.effects.map(({ check }) => check)], ['long-callback', 'wake-delay']);
+	const [finding] = findingsOf(saved);
+	assert.deepEqual([finding.check, finding.name, ...finding.effects.map(({ check }) => check)], ['long-callback', 'on_read', 'wake-delay']);
 	assert.equal(read.start + Number(absoluteTime(read, 0)), 5390000000);
 });
 
