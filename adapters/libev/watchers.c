@@ -229,7 +229,7 @@ void d9__hook_ev_periodic_again(struct ev_loop *loop, ev_periodic *w)
 /* ---- timers by a clock that stands still while callbacks run: they fire early ---- */
 
 #define STALE_NS   (4 * D9__MS_NS)
-#define STALE_PART 4
+#define STALE_PART 10
 #define SURELY_NOT 0.003 /* s: less than what is stale, however the clocks differ */
 
 /*
@@ -250,15 +250,25 @@ static __attribute__((noinline)) void look_at_clock(struct d9__libev_record *rec
 }
 
 /*
- * Does a callback of |record|'s loop run, does libev count as the trace does, and may its clock be old?
- * Nearly all are not: that the trace's clock tells at the least cost.
+ * Does libev's clock stand still: does a callback of |record|'s loop run, or has this thread left
+ * its loops, and is busy between two runs?
+ */
+static inline bool is_clock_still(const struct d9__libev_record *record,
+				  const struct d9__libev_thread *thread)
+{
+	return thread->now.record == record ? thread->now.callback != NULL : !thread->now.record;
+}
+
+/*
+ * Does libev count as the trace does, and may its clock be old?  Nearly all are not: that the
+ * trace's clock tells at the least cost.
  */
 static inline bool may_be_stale(const struct d9__libev_record *record,
 				const struct d9__libev_thread *thread, const ev_timer *w,
 				double timeout)
 {
-	return thread->now.record == record && thread->now.callback && !record->batch &&
-	       d9__libev_layout.monotonic && d9__gate_open(D9__GATE_WAKE) && ev_is_active(w) &&
+	return is_clock_still(record, thread) && !record->batch && d9__libev_layout.monotonic &&
+	       d9__gate_open(D9__GATE_WAKE) && ev_is_active(w) &&
 	       (double)(int64_t)d9_loop_now() * 1e-9 + timeout - w->at >= SURELY_NOT;
 }
 

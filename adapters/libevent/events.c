@@ -155,7 +155,7 @@ int d9__hook_event_once(int fd, short events, d9__event_fn callback, void *arg,
  * early by a good part of what was asked for.
  */
 #define STALE_NS   4000000
-#define STALE_PART 4
+#define STALE_PART 10
 #define TICK_NS	   10000000 /* of the coarse clock, where it is slowest */
 
 static uint64_t ns_by(clockid_t clock)

@@ -351,6 +351,9 @@ static int count_lateness(struct d9__latency *latency, struct d9__worker *worker
 
 	late.from_ns = wake_ns;
 	late.ns = late.own_ns = delay->start_ns - wake_ns;
+	/* Its loop's wait was over, and the thread had no CPU yet. */
+	if (worker->slept.until_ns > wake_ns)
+		late.own_ns -= worker->slept.taken_ns < late.ns ? worker->slept.taken_ns : late.ns;
 	late.between = (struct d9__between){ .known = false };
 	late.looked = worker->unpark_before_ns > wake_ns + late.ns / 2;
 	latency->late_over_1ms += late.ns > D9__MS_NS;

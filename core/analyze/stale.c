@@ -14,24 +14,30 @@
 #define EARLY_NS   (3 * D9__MS_NS)
 #define EARLY_PART 4
 
-int d9__stale_armed(const struct d9__worker *worker, struct d9__traced_task *timer, uint64_t ns,
+/* Or a smaller part, of so much and more. */
+#define LONG_EARLY_NS	(10 * D9__MS_NS)
+#define LONG_EARLY_PART 10
+
+int d9__stale_armed(struct d9__worker *worker, struct d9__traced_task *timer, uint64_t ns,
 		    uint64_t timeout_ns, uint64_t due_ns)
 {
 	const struct d9__piece *piece = &worker->piece;
-	struct d9__callback *armer = piece->open ? piece->task->callback : NULL;
+	struct d9__stale_timers **sum =
+		piece->open ? &piece->task->callback->stale : &worker->stale;
 
 	/* A look in the future, or before there was time, is damage. */
-	if (!armer || due_ns <= timeout_ns || due_ns - timeout_ns >= ns)
+	if (due_ns <= timeout_ns || due_ns - timeout_ns >= ns)
 		return 0;
-	if (!armer->stale)
-		armer->stale = calloc(1, sizeof(*armer->stale));
+	if (!*sum)
+		*sum = calloc(1, sizeof(**sum));
 	if (!timer->stale)
 		timer->stale = calloc(1, sizeof(*timer->stale));
-	if (!armer->stale || !timer->stale)
+	if (!*sum || !timer->stale)
 		return -ENOMEM;
-	armer->stale->armed++;
-	*timer->stale = (struct d9__stale_timer){
-		.armer = armer,
+	(*sum)->armed++;
+	*timer->stale = (struct d9__stale_timer) {
+		.sum = *sum,
+		.between = !piece->open,
 		.worker = worker,
 		.armed_ns = ns,
 		.timeout_ns = timeout_ns,
@@ -40,12 +46,28 @@ int d9__stale_armed(const struct d9__worker *worker, struct d9__traced_task *tim
 	return 0;
 }
 
+/* How old the loop's clock was. */
+static uint64_t lag_of(const struct d9__stale_timer *stale)
+{
+	return stale->armed_ns + stale->timeout_ns - stale->due_ns;
+}
+
+/* Whether a clock that was old by |own_ns|, by the program's own doing, made it run before its
+ * time. */
+static bool is_early(const struct d9__stale_timer *stale, uint64_t own_ns)
+{
+	if (own_ns >= LONG_EARLY_NS && LONG_EARLY_PART * own_ns >= stale->timeout_ns)
+		return true;
+	return own_ns >= EARLY_NS &&
+	       (EARLY_PART * own_ns >= stale->timeout_ns || own_ns >= D9__STALE_ALWAYS_NS);
+}
+
 static void count_early(const struct d9__stale_timer *stale, const struct d9__traced_task *timer,
 			const struct d9__between *between)
 {
-	struct d9__stale_timers *sum = stale->armer->stale;
-	uint64_t lag_ns = stale->armed_ns + stale->timeout_ns - stale->due_ns;
-	double score = (double)between->busy_ns * (double)between->busy_ns / (double)lag_ns;
+	struct d9__stale_timers *sum = stale->sum;
+	uint64_t lag_ns = lag_of(stale), own_ns = stale->between ? lag_ns : between->busy_ns;
+	double score = (double)own_ns * (double)own_ns / (double)lag_ns;
 
 	sum->early++;
 	if (score <= sum->score)
@@ -70,8 +92,7 @@ void d9__stale_ran(struct d9__traced_task *timer, uint64_t due_ns)
 	if (due_ns == stale->due_ns) {
 		between = d9__worker_between(stale->worker, due_ns - stale->timeout_ns,
 					     stale->armed_ns);
-		if (between.busy_ns >= EARLY_NS && (EARLY_PART * between.busy_ns >= stale->timeout_ns ||
-						    between.busy_ns >= D9__STALE_ALWAYS_NS))
+		if (is_early(stale, stale->between ? lag_of(stale) : between.busy_ns))
 			count_early(stale, timer, &between);
 	}
 	free(stale);

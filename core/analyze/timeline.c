@@ -35,6 +35,7 @@ void d9__timeline_release(struct d9__timeline *timeline)
 		d9__histogram_release(&worker->calls);
 		d9__histogram_release(&worker->waits);
 		d9__hot_free(worker->beside.hot);
+		free(worker->stale);
 		d9__time_period_release(&worker->period);
 		d9__replay_release(&worker->replay);
 		for (size_t j = 0; j < D9__WORKER_STALLS; j++)

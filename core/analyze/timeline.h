@@ -17,6 +17,8 @@
 #include "base/table.h"
 #include "base/time.h"
 
+struct d9__stale_timers;
+
 /* A PollStart and its end: a call, or a piece of one. */
 struct d9__piece {
 	uint64_t number;	      /* among all of the trace, from 1 */
@@ -111,6 +113,7 @@ struct d9__worker {
 	struct d9__account time;    /* of active_ns and parked_ns */
 	uint64_t waiting_ns;
 	struct d9__loop_time loop_time;
+	struct d9__stale_timers *stale; /* that were armed between rounds; owned; NULL: none */
 	uint64_t looks_ns, looked_ns; /* in waits too short for a sleep: of which no reading has
 					 told yet, and in all */
 	struct d9__callback

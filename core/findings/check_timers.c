@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/stale.h"
 #include "findings/check_parts.h"
@@ -42,6 +43,53 @@ static void describe_lag(const struct d9__between *between, char *buf, size_t si
 			 d9__units_count(between->calls).text, d9__units_ns(between->busy_ns).text,
 			 d9__units_count(between->most_calls).text, most.len, most.text,
 			 d9__units_ns(between->most_ns).text);
+}
+
+/* Of so many timers that were set between rounds one in so many ran early: that is no accident. */
+#define BETWEEN_EARLY 3
+#define BETWEEN_PART  2
+
+/* The machine may have put the thread aside before it set some of them. */
+static enum d9__severity between_severity(const struct d9__stale_timers *stale)
+{
+	if (stale->early < BETWEEN_EARLY ||
+	    BETWEEN_PART * stale->early < stale->timer->lateness.count)
+		return D9__INFO;
+	return early_ns(stale) > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING;
+}
+
+/* The program set timers between two rounds of |worker|'s loop: it is named by where it did. */
+static void stale_between(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	static const char unknown[] = "work between rounds";
+	const struct d9__stale_timers *stale = worker->stale;
+	struct d9__shown_name timer = d9__finding_name(stale->timer);
+	const char *site = stale->timer->site ? stale->timer->site : unknown;
+	size_t len = stale->timer->site ? strcspn(site, " ") : strlen(site);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, between_severity(stale), early_ns(stale),
+		"Have the loop look at the clock before the timer is set "
+		"(event_base_update_cache_time(), "
+		"ev_now_update()): between two runs it stands still, and timers count from then.",
+		"%.*s sets the timer %.*s between two rounds of the loop, by a clock that is %s "
+		"old: it was "
+		"due %s after it was set, not %s (%s of %s such timers ran early).",
+		(int)len, site, timer.len, timer.text, d9__units_ns(stale->lag_ns).text,
+		d9__units_ns(stale->timeout_ns - early_ns(stale)).text,
+		d9__units_ns(stale->timeout_ns).text, d9__units_count(stale->early).text,
+		d9__units_count(stale->armed).text);
+	d9__finding_set_name(findings, finding, site, len);
+	d9__finding_set_brief(findings, finding, "sets %.*s by a clock that is %s old", timer.len,
+			      timer.text, d9__units_ns(stale->lag_ns).text);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence) { .at_ns = stale->armed_ns,
+							  .has_worker = true,
+							  .worker = stale->worker,
+							  .task = stale->task },
+				 "set when the loop had looked at the clock %s before",
+				 d9__units_ns(stale->lag_ns).text);
 }
 
 static void stale_clock(struct d9__findings *findings, const struct d9__callback *armer)
@@ -85,7 +133,11 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 void d9__check_stale_clock(struct d9__findings *findings)
 {
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+	const struct d9__timeline *timeline = &findings->analysis->timeline;
 
+	for (size_t i = 0; i < timeline->n; i++)
+		if (timeline->items[i]->stale && timeline->items[i]->stale->early)
+			stale_between(findings, timeline->items[i]);
 	for (size_t i = 0; i < callbacks->n; i++)
 		if (callbacks->items[i]->stale && callbacks->items[i]->stale->early)
 			stale_clock(findings, callbacks->items[i]);

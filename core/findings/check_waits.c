@@ -320,6 +320,21 @@ static enum d9__severity late_severity(const struct d9__findings *findings, cons
 	return culprit && worst->own_ns >= TIMER_VERY_LATE_NS && !is_noted(findings, culprit) ? D9__WARNING : D9__INFO;
 }
 
+/* " while the program was between two rounds of its loop", as far as that is known, or that no
+ * cause is recorded. */
+static void describe_outside(const struct d9__analysis *a, const struct d9__delay *delay, char *buf,
+			     size_t size)
+{
+	const struct d9__worker *worker = d9__table_find(&a->timeline.by_id, delay->worker);
+	uint64_t at_ns = worker ? worker->loop_time.outside_max_at_ns : 0;
+
+	if (worker && worker->loop_time.outside_max_ns >= D9__WAIT_EXPLAIN_NS &&
+	    at_ns < delay->start_ns && at_ns + worker->loop_time.outside_max_ns > delay->from_ns)
+		snprintf(buf, size, " while the program was between two rounds of its loop");
+	else
+		snprintf(buf, size, ", cause not recorded");
+}
+
 void d9__check_timer_late(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
@@ -328,7 +343,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 	const struct d9__callback *culprit = NULL;
 	struct d9__finding *finding;
 	struct d9__shown_name name;
-	bool held = worst != &latency->latest[0], own;
+	bool held = worst != &latency->latest[0], own, unexplained;
 	char because[256] = "", taken[160];
 
 	if (latency->lateness.max <= TIMER_LATE_NS)
@@ -340,6 +355,9 @@ void d9__check_timer_late(struct d9__findings *findings)
 		culprit = blamed(&worst->between, untold ? worst->between.busy_ns : worst->own_ns);
 	if (own)
 		describe_cause(&worst->between, worst->own_ns, because, sizeof(because));
+	unexplained = own && !culprit && worst->own_ns > TIMER_LATE_NS;
+	if (unexplained && !because[0])
+		describe_outside(findings->analysis, worst, because, sizeof(because));
 	d9__finding_taken(worst->ns - worst->own_ns, taken, sizeof(taken));
 	finding = d9__finding_add(
 		findings, late_severity(findings, worst, untold, culprit), worst->ns,
@@ -354,8 +372,10 @@ void d9__check_timer_late(struct d9__findings *findings)
 	d9__finding_set_brief(findings, finding, "%s%.*s%s up to %s late", culprit ? "makes " : "",
 			      culprit ? name.len : 0, name.text, culprit ? "" : "runs",
 			      d9__units_ns(worst->ns).text);
-	d9__finding_set_effect(findings, finding, culprit, "%.*s up to %s late", name.len, name.text,
-			       d9__units_ns(worst->ns).text);
+	/* Time that nothing explains is not the machine's. */
+	if (!unexplained)
+		d9__finding_set_effect(findings, finding, culprit, "%.*s up to %s late", name.len,
+				       name.text, d9__units_ns(worst->ns).text);
 	for (size_t i = 0; held && i < latency->n_held && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->held[i], "was late by");
 	for (size_t i = 0; !held && i < latency->n_latest && i < EXAMPLES; i++)

@@ -80,3 +80,8 @@ judged libevent:reads 'blocked-callback authorise' 'O_NONBLOCK'
 judged libevent:endless_round 'long-round poll_queue'
 judged libevent:starved 'unfair on_stream'
 judged glib:starved 'unfair handle_stream'
+
+# Timers that libev counts from a clock which stood still between two runs.
+judged libev:stale_between 'stale-clock run_tasks'
+judged libev:sleep_between 'stale-clock sleep_between'
+judged glib:seconds_late 'long-callback hold_second'

@@ -470,7 +470,71 @@ static void test_waits_while_nothing_ran_are_the_kernels_if_it_took_the_cpu_as_o
 	story_free(&s);
 }
 
+/* |n| timers of 500 ms are set between two rounds, |early| of them by a clock that is 300 ms old.
+ */
+static const struct d9__finding *set_between_rounds(struct story *s, unsigned n, unsigned early)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t us = 1000000 * (uint64_t)i, due_us = us + (i < early ? 500000 : 800000);
+
+		story_unpark(s, 0, us, us);
+		story_outside(s, 0, us + 10, us + 300000);
+		if (i < early)
+			story_stale_timer(s, 0, us + 300000, 2, 500000, due_us);
+		story_park(s, 0, us + 300010, us + 300010);
+		story_unpark(s, 0, due_us, us + 300010);
+		story_wake(s, due_us, 0, 2, 2);
+		story_poll(s, 0, due_us + 1, due_us + 10, 2, TIMER);
+		story_park(s, 0, due_us + 20, us + 300020);
+	}
+	story_analyse(s);
+	return story_finding_of(s, "stale-clock");
+}
+
+static void test_timers_set_between_two_rounds_by_an_old_clock_are_told(void)
+{
+	const struct d9__finding *finding;
+	struct story s;
+
+	finding = set_between_rounds(&s, 4, 4);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "stale-clock");
+	CU_ASSERT_EQUAL(finding->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(finding->name, "work between rounds");
+	CU_ASSERT_STRING_EQUAL(finding->brief, "sets app+0x200 by a clock that is 300 ms old");
+	CU_ASSERT(has(finding->message, "it was due 200 ms after it was set, not 500 ms (4 of 4"));
+	CU_ASSERT(has(finding->advice, "ev_now_update()"));
+	story_free(&s);
+
+	/* The machine may have put the thread aside now and then. */
+	CU_ASSERT_EQUAL(set_between_rounds(&s, 8, 2)->severity, D9__INFO);
+	story_free(&s);
+}
+
+/* Due in the middle of a sleep of its loop, which nothing explains. */
+static void test_late_timer_that_nothing_explains_is_told_as_that(void)
+{
+	const struct d9__finding *finding;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_park(&s, 0, 100, 100);
+	story_unpark(&s, 0, 231000, 110);
+	story_wake(&s, 200000, 0, 2, 2);
+	story_poll(&s, 0, 231001, 231010, 2, TIMER);
+	story_park(&s, 0, 231020, 130);
+	story_analyse(&s);
+	finding = story_finding_of(&s, "timer-late");
+	CU_ASSERT(has(finding->message, "ran 31.0 ms late, cause not recorded"));
+	story_free(&s);
+}
+
 static CU_TestInfo tests[] = {
+	{ "timers set between two rounds by an old clock are told",
+	  test_timers_set_between_two_rounds_by_an_old_clock_are_told },
+	{ "late timer that nothing explains is told as that",
+	  test_late_timer_that_nothing_explains_is_told_as_that },
 	{ "late timer stands under its callback though the machine made another later",
 	  test_late_timer_stands_under_its_callback_though_the_machine_made_another_later },
 	{ "period that is hidden by stretched calls is not told",
