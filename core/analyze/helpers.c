@@ -34,6 +34,28 @@ void d9__helper_behind(struct d9__helper_runs *runs, struct d9__helper_run *run)
 	runs->n++;
 }
 
+static void count_giver(struct d9__helper *helper, const struct d9__helper_run *run)
+{
+	struct d9__helper_giver *giver = NULL;
+
+	for (size_t i = 0; i < helper->n_givers && !giver; i++)
+		if (helper->givers[i].by == run->by)
+			giver = &helper->givers[i];
+	if (!run->by || (!giver && helper->n_givers == D9__HELPER_GIVERS))
+		return;
+	if (!giver)
+		giver = &helper->givers[helper->n_givers++];
+	giver->by = run->by;
+	giver->runs++;
+	giver->wait_ns += run->wait_ns;
+	giver->run_ns += run->run_ns;
+	giver->behind_ns += run->behind_ns;
+	if (run->wait_ns >= giver->longest.wait_ns)
+		giver->longest = *run;
+	if (run->run_ns >= giver->slowest.run_ns)
+		giver->slowest = *run;
+}
+
 int d9__helper_ran(struct d9__callback *callback, const struct d9__helper_run *run)
 {
 	struct d9__helper *helper = callback->helper;
@@ -42,6 +64,7 @@ int d9__helper_ran(struct d9__callback *callback, const struct d9__helper_run *r
 		helper = callback->helper = calloc(1, sizeof(*helper));
 	if (!helper)
 		return -ENOMEM;
+	count_giver(helper, run);
 	helper->runs++;
 	helper->wait_ns += run->wait_ns;
 	helper->run_ns += run->run_ns;

@@ -27,8 +27,20 @@ struct d9__helper_runs {
 /* |run| ended: tell how much of its wait lay behind others, and keep it. */
 void d9__helper_behind(struct d9__helper_runs *runs, struct d9__helper_run *run);
 
+/* Callbacks that hand over the runs of one function, told apart. */
+#define D9__HELPER_GIVERS 8
+
+/* The runs of one function that one callback handed over. */
+struct d9__helper_giver {
+	const struct d9__callback *by;
+	uint64_t runs, wait_ns, run_ns, behind_ns;
+	struct d9__helper_run longest, slowest; /* as below */
+};
+
 /* All runs of one function. */
 struct d9__helper {
+	struct d9__helper_giver givers[D9__HELPER_GIVERS];
+	size_t n_givers;
 	uint64_t runs, wait_ns, run_ns, behind_ns;
 	struct d9__helper_run longest; /* that waited longest */
 	struct d9__helper_run slowest; /* that ran longest */

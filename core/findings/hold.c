@@ -3,6 +3,8 @@
 
 #include "findings/hold.h"
 
+#include "analyze/stale.h"
+
 /* A stretch of this length is long if it takes so many times as long as 99 of 100 of its loop. */
 #define LONG_NS	   (5 * D9__MS_NS)
 #define LONG_TIMES 3
@@ -40,6 +42,9 @@ uint64_t d9__hold_limit_ns(const struct d9__findings *findings, const struct d9_
 {
 	uint64_t ns = d9__long_call_ns(worker);
 
+	/* Timers that it sets too early are told, and are what waits for it. */
+	if (callback->stale && callback->stale->early)
+		return ns;
 	return ns > LONG_NS && is_waited_for(findings, callback->behind_ns) ? LONG_NS : ns;
 }
 

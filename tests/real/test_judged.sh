@@ -85,3 +85,7 @@ judged glib:starved 'unfair handle_stream'
 judged libev:stale_between 'stale-clock run_tasks'
 judged libev:sleep_between 'stale-clock sleep_between'
 judged glib:seconds_late 'long-callback hold_second'
+
+# The long jobs that fill a pool are accused, and not the short ones behind them.
+judged glib:full_pool 'helper-queue on_report'
+judged glib:own_pool 'helper-queue push_long'

@@ -273,7 +273,7 @@ static void test_queue_of_a_helper_thread_is_an_effect_of_the_long_call_that_fil
 	story_free(&s);
 }
 
-static void test_long_run_that_others_wait_behind_on_a_helper_thread_is_named(void)
+static void test_long_job_that_fills_the_helper_threads_is_accused_and_not_who_waits(void)
 {
 	struct story s;
 
@@ -289,8 +289,10 @@ static void test_long_run_that_others_wait_behind_on_a_helper_thread_is_named(vo
 	story_analyse(&s);
 
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "helper-queue");
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->evidence[1].text,
-			       "the longest run, which others wait behind: 300 ms, handed over by app+0x400");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->evidence[0].text, "the longest run: 300 ms");
+	CU_ASSERT(
+		has(story_finding(&s, 0)->message, "those of app+0x200, which take 1.00 ms, wait"));
 	story_free(&s);
 }
 
@@ -348,8 +350,8 @@ static const CU_TestInfo tests[] = {
 	  test_work_that_waits_for_a_helper_thread_is_named_by_its_function },
 	{ "queue of a helper thread is an effect of the long call that fills it",
 	  test_queue_of_a_helper_thread_is_an_effect_of_the_long_call_that_fills_it },
-	{ "long run that others wait behind on a helper thread is named",
-	  test_long_run_that_others_wait_behind_on_a_helper_thread_is_named },
+	{ "long job that fills the helper threads is accused and not who waits",
+	  test_long_job_that_fills_the_helper_threads_is_accused_and_not_who_waits },
 	{ "work that GIO runs is named by who handed it over",
 	  test_work_that_gio_runs_is_named_by_who_handed_it_over },
 	{ "backlog of more calls than are remembered is told with its sum",
