@@ -21,6 +21,7 @@
 #include "base/environment.h"
 #include "base/options.h"
 #include "block/blocking.h"
+#include "block/threads.h"
 #include "preload/environment.h"
 #include "preload/sandbox.h"
 #include "preload/start.h"

@@ -98,12 +98,18 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 		.worker = d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, 0),
 		.task = task ? task->id : 0,
 		.holder_tid = d9__analysis_u32(event, D9_BLOCKING_CALL_HOLDER_TID, 0),
-		.holder = callback_of(a, d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TASK, 0)),
+		.holder =
+			callback_of(a, d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TASK, 0)),
+		.held_ns = d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_NS, 0),
+		.held_cpu_ns = d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_CPU_NS, UINT64_MAX),
 	};
+	struct d9_text holder = d9__known_text(event, D9_BLOCKING_CALL_HOLDER_NAME);
 	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, call.worker);
 
 	if (!task || !task->callback || function.len == 0 || call.ns < D9__STALL_NS)
 		return 0;
+	snprintf(call.holder_name, sizeof(call.holder_name), "%.*s", d9__precision(holder.len),
+		 holder.data ? holder.data : "");
 	call.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
 	if (!call.callback)
 		call.callback = task->callback;

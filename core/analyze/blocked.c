@@ -249,6 +249,14 @@ const char *d9__blocked_waits_for(const char *function)
 		{ "pthread_cond_", "a condition" },
 		{ "sem_", "a semaphore" },
 		{ "pthread_join", "the end of a thread" },
+		{ "pthread_barrier_", "a barrier" },
+		{ "pthread_once", "an initialisation" },
+		{ "flockfile", "the lock of a FILE" },
+		{ "futex", "a futex" },
+		{ "sigwait", "a signal" },
+		{ "sigtimedwait", "a signal" },
+		{ "sigsuspend", "a signal" },
+		{ "pause", "a signal" },
 	};
 
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)

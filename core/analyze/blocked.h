@@ -23,6 +23,9 @@ struct d9__blocked_event {
 	uint32_t holder_tid;		    /* 0: not known */
 	const struct d9__callback *holder;  /* the callback that ran there, or NULL: none */
 	const struct d9__stack *held_stack; /* at the unlock, or NULL */
+	char holder_name[16];		    /* the thread's; "": not told */
+	uint64_t held_ns;		    /* how long it had the lock of |ns|; 0: not told */
+	uint64_t held_cpu_ns;		    /* and was on the CPU; UINT64_MAX: not told */
 };
 
 /* Calls of one callback, function and stack. */

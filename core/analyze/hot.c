@@ -96,9 +96,18 @@ const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack)
 /* The program has asked for the work of a library; and its own work inside a library's callback is not the library's. */
 size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
 {
-	for (size_t i = 0, n = inside(stack); i < n; i++)
-		if (d9__frame_is_program(&stack->names[i]))
+	size_t cxx = 0;
+
+	for (size_t i = 0, n = inside(stack); i < n; i++) {
+		if (!d9__frame_is_program(&stack->names[i]))
+			continue;
+		if (!d9__function_is_cxx(stack->names[i].function))
 			return i;
+		cxx = cxx ? cxx : i;
+	}
+	/* A template alone, as where the callback itself is one. */
+	if (cxx)
+		return cxx;
 	for (size_t i = 0; i < stack->n; i++)
 		if (is_own(callback, stack, i))
 			return i;

@@ -13,8 +13,11 @@
 
 #include "base/time.h"
 #include "block/calls.h"
+#include "block/holders.h"
 #include "block/locks.h"
+#include "block/signal_waits.h"
 #include "block/stack.h"
+#include "block/waits.h"
 #include "hook/got.h"
 #include "hook/libc_calls.h"
 #include "record/sampling.h"
@@ -37,24 +40,28 @@ static const char *const loop_names[] = { "libevent", "libev", "libglib-2.0", NU
 
 static struct d9__images loops = { .names = loop_names };
 
-static struct d9__got_hook hooks[D9__CALL_HOOKS + D9__LOCK_HOOKS], loop_hooks[D9__CALL_HOOKS_RARE + D9__LOCK_HOOKS];
-_Static_assert(sizeof(hooks) / sizeof(hooks[0]) <= D9__GOT_HOOKS_MAX, "they fit one table");
+#define WAITS (D9__WAIT_HOOKS + D9__LOCK_HOOKS)
 
-static struct d9__got_table table = {
-	.library = "libc",
-	.images = &d9__libc_images,
-	.hooks = hooks,
-	.reach = D9__GOT_ANY,
-	.skip = skipped,
-};
+static struct d9__got_hook waits[WAITS], loop_calls[D9__CALL_HOOKS_RARE], loop_waits[WAITS];
+
+#define TABLE(all_hooks)                                                                           \
+	{                                                                                          \
+		.library = "libc", .images = &d9__libc_images, .hooks = (all_hooks),               \
+		.n_hooks = sizeof(all_hooks) / sizeof((all_hooks)[0]), .reach = D9__GOT_ANY,       \
+		.skip = skipped                                                                    \
+	}
 
 /* Calls of loop libraries, but for their wait and for their work on descriptors. */
-static struct d9__got_table loop_table = {
-	.library = "libc",
-	.images = &loops,
-	.hooks = loop_hooks,
-	.reach = D9__GOT_NEEDED,
-};
+#define LOOP_TABLE(all_hooks)                                                                      \
+	{                                                                                          \
+		.library = "libc", .images = &loops, .hooks = (all_hooks),                         \
+		.n_hooks = sizeof(all_hooks) / sizeof((all_hooks)[0]), .reach = D9__GOT_NEEDED     \
+	}
+
+static struct d9__got_table tables[] = { TABLE(d9__call_hooks), TABLE(waits),
+					 LOOP_TABLE(loop_calls), LOOP_TABLE(loop_waits) };
+
+#define N_TABLES (sizeof(tables) / sizeof(tables[0]))
 
 /* No lock: the engine has one that fork() takes, and must not wait for another that waits for it. */
 enum stage { NOT_TRIED, TRYING, TRIED };
@@ -77,31 +84,36 @@ extern const char tsan_init[] __asm__("__tsan_init") __attribute__((weak));
 
 static void fill_tables(void)
 {
-	/* ThreadSanitizer pairs each lock with its unlock, and we wrap no unlock of locks for readers and writers. */
-	size_t n_locks = tsan_init ? D9__LOCK_HOOKS - D9__LOCK_HOOKS_RWLOCKS : D9__LOCK_HOOKS;
+	/* ThreadSanitizer pairs each lock with its unlock, and does not see through |try| of locks
+	 * for readers and writers. */
+	size_t n_waits = tsan_init ? WAITS - D9__LOCK_HOOKS_RWLOCKS : WAITS;
 
-	table.n_hooks = D9__CALL_HOOKS + n_locks;
-	loop_table.n_hooks = D9__CALL_HOOKS_RARE + n_locks;
-	memcpy(hooks, d9__call_hooks, sizeof(d9__call_hooks));
-	memcpy(hooks + D9__CALL_HOOKS, d9__lock_hooks, sizeof(d9__lock_hooks));
-	memcpy(loop_hooks, d9__call_hooks, D9__CALL_HOOKS_RARE * sizeof(loop_hooks[0]));
-	memcpy(loop_hooks + D9__CALL_HOOKS_RARE, d9__lock_hooks, sizeof(d9__lock_hooks));
-	for (size_t i = 0; i < loop_table.n_hooks; i++)
-		loop_hooks[i].place = D9__GOT_IN_LIBRARY | D9__GOT_SCOPE;
+	memcpy(waits, d9__wait_hooks, sizeof(d9__wait_hooks));
+	memcpy(waits + D9__WAIT_HOOKS, d9__lock_hooks, sizeof(d9__lock_hooks));
+	memcpy(loop_waits, waits, sizeof(waits));
+	memcpy(loop_calls, d9__call_hooks, sizeof(loop_calls));
+	for (size_t i = 0; i < D9__CALL_HOOKS_RARE; i++)
+		loop_calls[i].place = D9__GOT_IN_LIBRARY | D9__GOT_SCOPE;
+	for (size_t i = 0; i < WAITS; i++)
+		loop_waits[i].place = D9__GOT_IN_LIBRARY | D9__GOT_SCOPE;
+	for (size_t i = 0; i < N_TABLES; i++)
+		if (tables[i].hooks == waits || tables[i].hooks == loop_waits)
+			tables[i].n_hooks = n_waits;
 }
 
 static void redirect(void)
 {
 	int err;
 
-	if (d9__libc_is_out_of_reach(&table)) {
+	if (d9__libc_is_out_of_reach(tables)) {
 		snprintf(state, sizeof(state), "off: libdial9 is linked statically");
 		return;
 	}
 	fill_tables();
-	err = d9__got_install(&table);
-	if (!err)
-		d9__got_install(&loop_table);
+	d9__signal_waits_watch();
+	err = d9__got_install(&tables[0]);
+	for (size_t i = 1; !err && i < N_TABLES; i++)
+		d9__got_install(&tables[i]);
 	if (err)
 		snprintf(state, sizeof(state), "off: calls cannot be redirected: %s", d9_strerror(err));
 	else

@@ -15,7 +15,3 @@
 
 /* Redirect the calls before there is a loop, because the recorder may begin at them.  In a constructor. */
 D9_API void d9__blocking_watch(void);
-
-/* Redirect the calls that make threads, by which the recorder may begin, too, and which the sampler
- * wants to know of. */
-D9_API void d9__block_watch_threads(void);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "block/locks.h"
+#include "block/holders.h"
 #include "block/stack.h"
 #include "drain/blocking_event.h"
 #include "drain/side_event.h"
@@ -36,6 +36,9 @@ static void leave_call(struct d9__slot *slot, const struct d9__thread *thread, c
 	if (holder) {
 		raw.holder_task = holder->task;
 		raw.holder_tid = holder->tid;
+		raw.held_ns = holder->held_ns;
+		raw.held_cpu_ns = holder->cpu_ns;
+		memcpy(raw.holder_name, holder->name, sizeof(raw.holder_name));
 		raw.n = (uint16_t)holder->n;
 	}
 	d9__blocking_leave(slot, &raw, holder ? holder->pcs : NULL, ns);

@@ -111,3 +111,19 @@ static inline uint64_t d9__block_long_ns(uint64_t begin_ns)
 				.ns = long_ns_,                                                    \
 			});                                                                        \
 	} while (0)
+
+/* A call of |label|, by the name |function|; |fd|: its descriptor, or -1. */
+#define D9__BLOCK_CALL(type, function, label, fd, params, ...)                                     \
+	static type(*real_##function) params;                                                      \
+                                                                                                   \
+	static type hook_##function params                                                         \
+	{                                                                                          \
+		uint64_t begin_ns = d9__block_begin();                                             \
+		type result;                                                                       \
+                                                                                                   \
+		if (__builtin_expect(!begin_ns, 1))                                                \
+			return D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                       \
+		result = D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                             \
+		D9__BLOCK_END(begin_ns, label, D9__BLOCK_REAL(real_##function), fd);               \
+		return result;                                                                     \
+	}

@@ -29,22 +29,6 @@
 #define F_OFD_SETLKW F_SETLKW
 #endif
 
-/* A call of |label|, by the name |function|; |fd|: its descriptor, or -1. */
-#define CALL(type, function, label, fd, params, ...)                                               \
-	static type(*real_##function) params;                                                      \
-                                                                                                   \
-	static type hook_##function params                                                         \
-	{                                                                                          \
-		uint64_t begin_ns = d9__block_begin();                                             \
-		type result;                                                                       \
-                                                                                                   \
-		if (__builtin_expect(!begin_ns, 1))                                                \
-			return D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                       \
-		result = D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                             \
-		D9__BLOCK_END(begin_ns, label, D9__BLOCK_REAL(real_##function), fd);               \
-		return result;                                                                     \
-	}
-
 /* A call of descriptor |fd|, which |counted| counts, too, for the task that runs. */
 #define IO_CALL(type, function, label, counted, params, ...)                                       \
 	static type(*real_##function) params;                                                      \
@@ -290,10 +274,10 @@ typedef FILE *file_t;
 	  (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask), fd, events, n, timeout, \
 	  mask)
 
-RARE(CALL)
+RARE(D9__BLOCK_CALL)
 RARE_IO(IO_CALL)
 USUAL_IO(IO_CALL)
-USUAL(CALL)
+USUAL(D9__BLOCK_CALL)
 
 /* Of fcntl() two commands wait; its argument is a number or a pointer. */
 #define FCNTL(function)                                                                            \

@@ -2,26 +2,23 @@
 /*
  * Signals: the program does not meet the signal that samples come by.
  *
- * Calls of the program that set an action for it, ask for one, block it or wait for it are redirected: it finds what it
- * had set itself, and gets its own signals alone.  All of it is async-signal-safe, as the calls are.  Not seen are those
- * that the C library makes itself, as in siglongjmp(), and those by syscall().
+ * Calls of the program that set an action for it, ask for one, block it or wait for it
+ * (signal_waits.c) are redirected: it finds what it had set itself, and gets its own signals alone.
+ * All of it is async-signal-safe, as the calls are.  Not seen are those that the C library makes
+ * itself, as in siglongjmp(), and those by syscall().
  */
 #include "config.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
-#include <time.h>
 
-#include "base/time.h"
 #include "block/call.h"
+#include "block/signal_waits.h"
 #include "hook/libc_calls.h"
 #include "record/sampling.h"
-#include "ring/clock.h"
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_signal.h"
 
@@ -119,13 +116,6 @@ static void hook_moncontrol(int on)
 
 /* ---- masks ---- */
 
-static bool has_ours(const sigset_t *set)
-{
-	int signal = atomic_load_explicit(&d9__cpu_signal, memory_order_relaxed);
-
-	return signal && set && sigismember(set, signal) == 1;
-}
-
 /* The sampler leaves this thread before the program blocks its signal: the handler still gets one that is pending, and none comes later. */
 #define BLOCKING(type, function, blocks, params, ...)                                              \
 	static type(*real_##function) params;                                                      \
@@ -143,85 +133,18 @@ static bool has_ours(const sigset_t *set)
 		return result;                                                                     \
 	}
 
-#define BLOCKERS(X) \
-	X(int, pthread_sigmask, how != SIG_UNBLOCK && has_ours(set), (int how, const sigset_t *set, sigset_t *old), how, set, old) \
-	X(int, sigprocmask, how != SIG_UNBLOCK && has_ours(set), (int how, const sigset_t *set, sigset_t *old), how, set, old) \
-	X(int, sighold, d9__cpu_signal_is(signal), (int signal), signal) \
-	X(int, sigblock, mask && d9__cpu_signal_is(SIGPROF) && mask >> (SIGPROF - 1) & 1, (int mask), mask) \
-	X(int, sigsetmask, mask && d9__cpu_signal_is(SIGPROF) && mask >> (SIGPROF - 1) & 1, (int mask), mask)
+#define BLOCKERS(X)                                                                                \
+	X(int, pthread_sigmask, how != SIG_UNBLOCK && d9__cpu_signal_is_in(set),                   \
+	  (int how, const sigset_t *set, sigset_t *old), how, set, old)                            \
+	X(int, sigprocmask, how != SIG_UNBLOCK && d9__cpu_signal_is_in(set),                       \
+	  (int how, const sigset_t *set, sigset_t *old), how, set, old)                            \
+	X(int, sighold, d9__cpu_signal_is(signal), (int signal), signal)                           \
+	X(int, sigblock, mask &&d9__cpu_signal_is(SIGPROF) && mask >> (SIGPROF - 1) & 1,           \
+	  (int mask), mask)                                                                        \
+	X(int, sigsetmask, mask &&d9__cpu_signal_is(SIGPROF) && mask >> (SIGPROF - 1) & 1,         \
+	  (int mask), mask)
 
 BLOCKERS(BLOCKING)
-
-/* ---- waits ---- */
-
-static int (*real_sigwaitinfo)(const sigset_t *set, siginfo_t *info);
-static int (*real_sigtimedwait)(const sigset_t *set, siginfo_t *info, const struct timespec *timeout);
-static int (*real_sigwait)(const sigset_t *set, int *signal);
-
-/* Wait as the program does, until something is not ours. */
-static int wait_for_others(const sigset_t *set, siginfo_t *info)
-{
-	siginfo_t own;
-	int result;
-
-	if (!info)
-		info = &own;
-	do
-		result = D9__BLOCK_REAL(real_sigwaitinfo)(set, info);
-	while (result > 0 && d9__cpu_signal_is_sample(info));
-	return result;
-}
-
-static int hook_sigwaitinfo(const sigset_t *set, siginfo_t *info)
-{
-	return has_ours(set) ? wait_for_others(set, info) : D9__BLOCK_REAL(real_sigwaitinfo)(set, info);
-}
-
-/* As the C library's own: a handler that ran does not end it. */
-static int hook_sigwait(const sigset_t *set, int *signal)
-{
-	int saved = errno, result;
-	siginfo_t info;
-
-	if (!has_ours(set))
-		return D9__BLOCK_REAL(real_sigwait)(set, signal);
-	do
-		result = wait_for_others(set, &info);
-	while (result < 0 && errno == EINTR);
-	if (result > 0)
-		*signal = result;
-	else
-		result = -errno;
-	errno = saved;
-	return result > 0 ? 0 : -result;
-}
-
-static struct timespec left_until(uint64_t until_ns)
-{
-	uint64_t now_ns = d9__clock_mono_ns(), ns = until_ns > now_ns ? until_ns - now_ns : 0;
-
-	return d9__timespec_of(ns);
-}
-
-static int hook_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
-{
-	uint64_t until_ns;
-	struct timespec left;
-	siginfo_t own;
-	int result;
-
-	if (!has_ours(set))
-		return D9__BLOCK_REAL(real_sigtimedwait)(set, info, timeout);
-	if (!timeout)
-		return wait_for_others(set, info);
-	if (!info)
-		info = &own;
-	left = *timeout;
-	until_ns = d9__clock_mono_ns() + d9__timespec_ns(&left);
-	while ((result = D9__BLOCK_REAL(real_sigtimedwait)(set, info, &left)) > 0 && d9__cpu_signal_is_sample(info))
-		left = left_until(until_ns);
-	return result;
-}
 
 /* ---- redirection ---- */
 
@@ -229,9 +152,10 @@ static int hook_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct 
 #define BLOCKER_HOOK(type, function, ...) D9__LIBC_HOOK(function),
 
 static const struct d9__got_hook hooks[] = {
-	SETTERS(SETTER_HOOK) BLOCKERS(BLOCKER_HOOK) D9__LIBC_HOOK(sigaction), D9__LIBC_HOOK(monstartup),
-	D9__LIBC_HOOK(__monstartup), D9__LIBC_HOOK(moncontrol), D9__LIBC_HOOK(sigwaitinfo), D9__LIBC_HOOK(sigtimedwait),
-	D9__LIBC_HOOK(sigwait),
+	SETTERS(SETTER_HOOK) BLOCKERS(BLOCKER_HOOK) D9__LIBC_HOOK(sigaction),
+	D9__LIBC_HOOK(monstartup),
+	D9__LIBC_HOOK(__monstartup),
+	D9__LIBC_HOOK(moncontrol),
 };
 
 static struct d9__got_table table = D9__LIBC_TABLE(hooks);
@@ -243,6 +167,7 @@ static bool redirect(void)
 	/* A checker may bring a sigaction() into the program. */
 	if (d9__libc_is_out_of_reach(&table) || d9__libc_is_out_of_reach(dlsym(RTLD_DEFAULT, "sigaction")))
 		return false;
+	d9__signal_waits_watch();
 	return !d9__got_install(&table);
 }
 

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <threads.h>
 
-#include "block/blocking.h"
 #include "block/call.h"
+#include "block/threads.h"
 #include "hook/libc_calls.h"
 #include "record/flush.h"
 #include "sample/sampled_threads.h"

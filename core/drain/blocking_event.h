@@ -21,10 +21,13 @@
 struct d9__blocking_raw {
 	uint64_t task, duration_ns;
 	uint64_t holder_task;
+	uint64_t held_ns;	     /* how long it held the lock of that */
+	uint64_t held_cpu_ns;	     /* and used the CPU meanwhile; UINT64_MAX: not known */
 	uint32_t worker, holder_tid; /* of who held the lock that it waited for; 0: not known, or no lock */
 	int32_t fd;		     /* below 0: none */
 	uint16_t n, reserved;
-	char function[24]; /* ends */
+	char function[32];    /* ends */
+	char holder_name[16]; /* ends; "": not known */
 	uint64_t pcs[];
 };
 

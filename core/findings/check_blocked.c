@@ -12,11 +12,24 @@
 
 #define SITES_TOLD 3
 
+/* ", had it for 25.0 ms, 0.10 ms of them on the CPU": whether it computed, or slept with the lock.
+ */
+static void describe_meanwhile(const struct d9__blocked_event *held, char *buf, size_t size)
+{
+	bool known = held->held_cpu_ns != UINT64_MAX;
+
+	buf[0] = '\0';
+	if (held->held_ns)
+		snprintf(buf, size, ", had it for %.20s%s%.20s%s", d9__units_ns(held->held_ns).text,
+			 known ? ", " : "", known ? d9__units_ns(held->held_cpu_ns).text : "",
+			 known ? " of them on the CPU" : "");
+}
+
 void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_site *site, char *buf, size_t size)
 {
 	const struct d9__blocked_event *held = &site->calls.longest_held;
 	const struct d9__worker *worker;
-	char where[192], in[256] = "", by[80] = "";
+	char where[192], at[256] = "", by[80] = "", who[32], meanwhile[96];
 
 	buf[0] = '\0';
 	if (!site->calls.held)
@@ -24,16 +37,20 @@ void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_s
 	worker = d9__samples_worker(&a->samples, held->holder_tid);
 	d9__blocked_held_where(site, where, sizeof(where));
 	if (where[0])
-		snprintf(in, sizeof(in), " in %s", where);
+		snprintf(at, sizeof(at), ", released at %s", where);
+	describe_meanwhile(held, meanwhile, sizeof(meanwhile));
 	if (held->holder) {
 		struct d9__shown_name name = d9__finding_name(held->holder);
 
 		snprintf(by, sizeof(by), "%.*s of ", name.len < 64 ? name.len : 64, name.text);
 	}
 	if (worker)
-		snprintf(buf, size, "%sworker %llu%s", by, (unsigned long long)worker->id, in);
+		snprintf(who, sizeof(who), "worker %llu", (unsigned long long)worker->id);
+	else if (held->holder_name[0])
+		snprintf(who, sizeof(who), "thread %s", held->holder_name);
 	else
-		snprintf(buf, size, "thread %u%s", held->holder_tid, in);
+		snprintf(who, sizeof(who), "thread %u", held->holder_tid);
+	snprintf(buf, size, "%s%s%s%s", by, who, at, meanwhile);
 }
 
 /* "fsync(7) at db_commit (svc.c:53)", "a lock at use_index (svc.c:45)" */
@@ -52,7 +69,7 @@ static void describe(const struct d9__blocked_site *site, char *buf, size_t size
 
 static void put_site(FILE *out, const struct d9__analysis *a, const struct d9__blocked_site *site)
 {
-	char what[288], holder[320];
+	char what[288], holder[400];
 
 	describe(site, what, sizeof(what));
 	d9__finding_holder(a, site, holder, sizeof(holder));
@@ -150,7 +167,7 @@ bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__cal
 	size_t n;
 	struct d9__blocked_site *sites = slept_sites(a, callback, &n), *most;
 	uint64_t sum_ns = 0;
-	char holder[320];
+	char holder[400];
 	const char *waits_for;
 
 	if (!sites)

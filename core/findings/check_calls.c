@@ -408,7 +408,7 @@ static void sleeping_callback(struct d9__findings *findings, const struct d9__ca
 	bool known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
 	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
-	char caller[160], place[640] = "";
+	char caller[160], place[768] = "";
 	uint64_t each_ns = sleeping->ns / sleeping->calls;
 
 	if (known) {
@@ -447,7 +447,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	const char *asleep = callback->n_asleep ? callback->asleep[0].place : "", *in = asleep, *remedy;
-	char behind[160], rhythm[128], caller[160], place[640] = "for something";
+	char behind[160], rhythm[128], caller[160], place[768] = "for something";
 	struct d9__finding_blocked blocked;
 	struct sleeping sleeping;
 	bool waited, starts, starved, pages, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);

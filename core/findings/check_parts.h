@@ -96,8 +96,9 @@ void d9__check_wake_delay(struct d9__findings *findings);
 /* check_blocked.c */
 
 /*
- * Write the holder of the lock that |site| waited for longest: "on_flush of worker 2 in flush_index (index.c:40)"; "": the
- * trace does not tell.
+ * Write the holder of the lock that |site| waited for longest: "on_flush of worker 2, released at
+ * flush_index (index.c:40), had it for 25.0 ms, 0.10 ms of them on the CPU"; "": the trace does not
+ * tell.
  */
 void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_site *site, char *buf, size_t size);
 
@@ -112,7 +113,7 @@ struct d9__finding_blocked {
 	char function[48];  /* that called it, or "" */
 	char held_in[48];   /* the function that held the lock, or "" */
 	char place[288];    /* both, with the line: "fsync(7) at db_commit (svc.c:53)" */
-	char holder[320];   /* d9__finding_holder() */
+	char holder[400];   /* d9__finding_holder() */
 };
 
 /* False: what it blocks in is not known for most of the time that it sleeps. */

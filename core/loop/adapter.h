@@ -89,7 +89,7 @@ struct d9__lock_holder;
 
 /* A call that is over. */
 struct d9__blocked_call {
-	const char *function; /* at most 23 bytes */
+	const char *function; /* at most 31 bytes */
 	const void *real;     /* the function that was called, ... */
 	const void *caller;   /* ... and the address behind the call */
 	int fd;		      /* below 0: none */

@@ -46,7 +46,7 @@ static void put_locks(const struct d9__report *report, const struct d9__blocked_
 		      struct d9__page *page)
 {
 	struct d9__grid grid = { .n_columns = 0 };
-	char where[192], holder[320];
+	char where[192], holder[400];
 
 	d9__grid_column(&grid, "LONGEST", false, false);
 	d9__grid_column(&grid, "WAITS", false, false);
@@ -144,6 +144,12 @@ static void json_lock(struct d9__json *json, const struct d9__analysis *a, const
 	d9__json_u64(json, "longest_ns", longest->ns);
 	d9__json_u64(json, "longest_at_ns", longest->at_ns - d9__analysis_start_ns(a));
 	d9__json_u64(json, "holder_tid", longest->holder_tid);
+	d9__json_string(json, "holder_name", longest->holder_name[0] ? longest->holder_name : NULL);
+	d9__json_u64(json, "held_ns", longest->held_ns);
+	if (longest->held_cpu_ns == UINT64_MAX)
+		d9__json_null(json, "held_cpu_ns");
+	else
+		d9__json_u64(json, "held_cpu_ns", longest->held_cpu_ns);
 	if (worker)
 		d9__json_u64(json, "holder_worker", worker->id);
 	else

@@ -55,6 +55,14 @@ static inline bool d9__cpu_signal_is(int signal)
 	return __builtin_expect(signal == atomic_load_explicit(&d9__cpu_signal, memory_order_relaxed), 0) && signal;
 }
 
+/* Whether it is one of |set|. */
+static inline bool d9__cpu_signal_is_in(const sigset_t *set)
+{
+	int signal = atomic_load_explicit(&d9__cpu_signal, memory_order_relaxed);
+
+	return signal && set && sigismember(set, signal) == 1;
+}
+
 /*
  * The program is about to set an action for |signal|: nothing of ours comes by it from now on, and its action is what the
  * program had set.  In a child that has no recorder, as that of vfork(), only the latter.  Async-signal-safe, keeps errno.

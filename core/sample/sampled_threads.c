@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/dir.h"
 #include "base/thread.h"
 #include "base/time.h"
 #include "record/sampling.h"
-#include "ring/clock.h"
 #include "sample/sampled_threads.h"
 
 struct sampled_thread {
@@ -182,12 +182,19 @@ static void meet(uint32_t tid, bool renew)
 	self.threads[index].is_new = is_new;
 }
 
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) ? 0 : d9__timespec_ns(&used);
+}
+
 /* |renew|: read all names, also of threads that are known.  A thread that is made from now on asks
  * for another walk. */
 static void walk_tasks(bool renew, uint64_t now_ns)
 {
+	uint64_t cpu_ns = own_cpu_ns();
 	struct d9__dir tasks;
-	uint64_t walk_ns;
 	const char *name;
 
 	/* acquire: pairs with the release of the thread that made one, which is in /proc by then */
@@ -205,9 +212,9 @@ static void walk_tasks(bool renew, uint64_t now_ns)
 		if (!self.threads[i].met)
 			self.threads[i].tid = 0;
 	self.walked = true;
-	walk_ns = (d9__clock_mono_ns() - now_ns) * WALK_SHARE;
-	if (walk_ns > WALK_EVERY_NS)
-		self.walk_ns = now_ns + walk_ns;
+	cpu_ns = (own_cpu_ns() - cpu_ns) * WALK_SHARE;
+	if (cpu_ns > WALK_EVERY_NS)
+		self.walk_ns = now_ns + cpu_ns;
 }
 
 static void forget_others(void)

@@ -49,18 +49,18 @@ function workerOfThread(trace, tid) {
 }
 
 /**
- * Blocking calls: {rows, byStamp}.  rows, in order of time: [{time, worker, task, dur, fd, name, holderTid, holderTask, stack, cut,
+ * Blocking calls: {rows, byStamp}.  rows, in order of time: [{time, worker, task, dur, fd, name, holderTid, holderTask, holderName, stack, cut,
  * holderStack}], -1 where there is no stack; byStamp: Map from "time/worker" to the number of the row.
  */
 export function blockingCalls(trace) {
 	return derive(trace, 'blocking', () => {
 		const rows = [];
 		for (const table of tablesNamed(trace, 'BlockingCallEvent')) {
-			const read = Object.fromEntries(['worker_id', 'task_id', 'function', 'fd', 'duration_ns', 'holder_tid', 'holder_task'].map((field) => [field, knownReader(trace, table, field)]));
+			const read = Object.fromEntries(['worker_id', 'task_id', 'function', 'fd', 'duration_ns', 'holder_tid', 'holder_task', 'holder_name'].map((field) => [field, knownReader(trace, table, field)]));
 			const holder = stackReader(table, 'holder_stack');
 			for (let i = 0; i < table.rows.n; i++)
 				rows.push({ time: table.rows.time[i], worker: Number(read.worker_id(i) ?? -1), task: Number(read.task_id(i) ?? 0), dur: Number(read.duration_ns(i) ?? 0),
-					fd: read.fd(i) === undefined ? null : Number(read.fd(i)), name: read.function(i) ?? '', holderTid: Number(read.holder_tid(i) ?? 0), holderTask: Number(read.holder_task(i) ?? 0),
+					fd: read.fd(i) === undefined ? null : Number(read.fd(i)), name: read.function(i) ?? '', holderTid: Number(read.holder_tid(i) ?? 0), holderTask: Number(read.holder_task(i) ?? 0), holderName: read.holder_name(i) ?? '',
 					stack: -1, cut: false, holderStack: holder(i) });
 		}
 		rows.sort((a, b) => a.time - b.time);

@@ -309,7 +309,7 @@ places() {
 	for function in fsync nanosleep getaddrinfo waitpid flock pthread_mutex_lock; do
 		grep " $function(" table | head -n 1 | sed -n 's/.* \([a-z_]*([0-9]*)\)  *\([a-z].*\)/\1 at \2/p'
 	done
-	sed -n '/^Locks/,$s/.*held by //p; s/.*  thread [0-9]* in /held by a thread in /p' table
+	sed -n '/^Locks/,$s/.*held by //p; s/.*  thread [a-z_]*, released at \(.*\), had it for .*/held by a thread, released at \1/p' table
 }
 
 # accused TRACE: what findings say of callbacks that blocked.

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wrappers of calls that block: what they record, and that their callers cannot tell them from the plain calls. */
+/* The wrappers of calls that block: what they record, and that their callers cannot tell them from
+ * the plain calls. */
 #include "config.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
@@ -31,6 +33,7 @@
 #include "block/call.h"
 #include "block/calls.h"
 #include "block/locks.h"
+#include "block/waits.h"
 #include "core/loop/loop_events.h"
 #include "drain/blocking_event.h"
 #include "drain/side_event.h"
@@ -49,7 +52,7 @@ static struct d9_loop_run run;
 
 static void begin_callback(void)
 {
-	poll_ = (struct d9_poll){ .loop = loop, .task = { .key = CALLBACK, .fd = -1 } };
+	poll_ = (struct d9_poll) { .loop = loop, .task = { .key = CALLBACK, .fd = -1 } };
 	d9_loop_enter(loop, &run);
 	d9_poll_begin(&poll_);
 }
@@ -73,6 +76,9 @@ static const struct d9__got_hook *find_hook(const char *name)
 	for (size_t i = 0; i < D9__LOCK_HOOKS; i++)
 		if (!strcmp(d9__lock_hooks[i].name, name))
 			return &d9__lock_hooks[i];
+	for (size_t i = 0; i < D9__WAIT_HOOKS; i++)
+		if (d9__wait_hooks[i].name && !strcmp(d9__wait_hooks[i].name, name))
+			return &d9__wait_hooks[i];
 	return NULL;
 }
 
@@ -162,7 +168,8 @@ static void test_a_long_call_in_a_callback_is_recorded_with_descriptor_and_stack
 	CU_ASSERT_EQUAL(sample_at(0)->source, D9__SAMPLE_OFF_CPU);
 	CU_ASSERT(sample_at(0)->n >= 2);
 	CU_ASSERT_EQUAL(sample_at(0)->pcs[0], (uintptr_t)slow_fsync);
-	CU_ASSERT(sample_at(0)->pcs[1] > (uintptr_t)record_fsync && sample_at(0)->pcs[1] < (uintptr_t)record_fsync + 4096);
+	CU_ASSERT(sample_at(0)->pcs[1] > (uintptr_t)record_fsync &&
+		  sample_at(0)->pcs[1] < (uintptr_t)record_fsync + 4096);
 	end_callback();
 }
 
@@ -261,7 +268,7 @@ static void compare_all(void)
 	SAME(fcntl, int, BAD, F_SETLKW, NULL);
 	SAME(fcntl, int, 0, F_GETFD);
 	SAME(getaddrinfo, int, "256.0.0.1", "no-service", NULL, &addresses);
-	SAME(sem_timedwait, int, &(sem_t){ { 0 } }, &wrong);
+	SAME(sem_timedwait, int, &(sem_t) { { 0 } }, &wrong);
 	SAME(system, int, NULL);
 }
 
@@ -313,7 +320,8 @@ static int announced_nanosleep(const struct timespec *length, struct timespec *l
 
 static void *sleep_in_callback(void *arg)
 {
-	int (*ours)(const struct timespec *, struct timespec *) = wrap("nanosleep", (void *)announced_nanosleep);
+	int (*ours)(const struct timespec *, struct timespec *) =
+		wrap("nanosleep", (void *)announced_nanosleep);
 	struct timespec length = { 600, 0 }, left = { 0, 0 };
 	int *err = arg;
 
@@ -389,6 +397,42 @@ static void test_a_thread_is_cancelled_in_a_call_as_without_us(void)
 	close(fds[0]);
 	close(fds[1]);
 	take_records();
+}
+
+/* The plain call, which tells that it is about to begin. */
+static int announced_pause(void)
+{
+	sem_post(&in_call);
+	return pause();
+}
+
+static void *pause_in_callback(void *unused)
+{
+	int (*ours)(void) = wrap("pause", (void *)announced_pause);
+
+	begin_callback();
+	pthread_cleanup_push(clean_up, NULL);
+	ours();
+	pthread_cleanup_pop(0);
+	end_callback();
+	return unused;
+}
+
+static void test_a_thread_is_cancelled_in_pause_as_without_us(void)
+{
+	void *result = NULL;
+
+	if (D9__SANITIZED == 1)
+		return;
+	cleaned_up = false;
+	pthread_create(&looping, NULL, pause_in_callback, NULL);
+	sem_wait(&in_call);
+	pthread_cancel(looping);
+	pthread_join(looping, &result);
+	CU_ASSERT_PTR_EQUAL(result, PTHREAD_CANCELED);
+	CU_ASSERT(cleaned_up);
+	take_records();
+	CU_ASSERT_EQUAL(n_calls, 0);
 }
 
 static jmp_buf escape;
@@ -547,7 +591,8 @@ static void test_who_held_a_lock_is_told_with_the_place_where_it_let_go(void)
 	CU_ASSERT_EQUAL(call_at(0)->holder_tid, holder_tid);
 	CU_ASSERT_EQUAL(call_at(0)->holder_task, 0);
 	CU_ASSERT_FATAL(call_at(0)->n >= 2);
-	CU_ASSERT(call_at(0)->pcs[1] > (uintptr_t)hold && call_at(0)->pcs[1] < (uintptr_t)hold + 4096);
+	CU_ASSERT(call_at(0)->pcs[1] > (uintptr_t)hold &&
+		  call_at(0)->pcs[1] < (uintptr_t)hold + 4096);
 }
 
 static void test_who_held_a_lock_for_a_moment_is_not_blamed(void)
@@ -577,7 +622,8 @@ static uint64_t counts[2];
 
 static void *wait_often(void *arg)
 {
-	struct d9_poll poll = { .loop = loop, .task = { .key = 100 + (uint64_t)(uintptr_t)arg, .fd = -1 } };
+	struct d9_poll poll = { .loop = loop,
+				.task = { .key = 100 + (uint64_t)(uintptr_t)arg, .fd = -1 } };
 	struct d9_loop_run own;
 
 	d9_loop_enter(loop, &own);
@@ -638,6 +684,198 @@ static void test_locks_of_readers_and_writers_answer_as_without_us(void)
 	CU_ASSERT_EQUAL(n_calls, 0);
 }
 
+static const struct timespec past = { 1, 0 }, wrong = { 1, 1000000000 };
+
+static void test_locks_with_a_time_answer_as_without_us(void)
+{
+	int (*timed)(pthread_mutex_t *, const struct timespec *) =
+		wrapped("pthread_mutex_timedlock");
+	int (*by_clock)(pthread_mutex_t *, clockid_t, const struct timespec *) =
+		wrapped("pthread_mutex_clocklock");
+	int (*timed_write)(pthread_rwlock_t *, const struct timespec *) =
+		wrapped("pthread_rwlock_timedwrlock");
+	int (*timed_read)(pthread_rwlock_t *, const struct timespec *) =
+		wrapped("pthread_rwlock_timedrdlock");
+	int (*write_by)(pthread_rwlock_t *, clockid_t, const struct timespec *) =
+		wrapped("pthread_rwlock_clockwrlock");
+	int (*read_by)(pthread_rwlock_t *, clockid_t, const struct timespec *) =
+		wrapped("pthread_rwlock_clockrdlock");
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+	begin_callback();
+	CU_ASSERT_EQUAL(by_clock(&mutex, CLOCK_THREAD_CPUTIME_ID, &past), EINVAL);
+	CU_ASSERT_EQUAL(timed(&mutex, &past), 0);
+	CU_ASSERT_EQUAL(timed(&mutex, &past), ETIMEDOUT);
+	CU_ASSERT_EQUAL(timed(&mutex, &wrong), EINVAL);
+	CU_ASSERT_EQUAL(by_clock(&mutex, CLOCK_MONOTONIC, &past), ETIMEDOUT);
+	pthread_mutex_unlock(&mutex);
+	/* Which the C library asks of a lock that is free, too. */
+	CU_ASSERT_EQUAL(timed_write(&rwlock, &wrong), EINVAL);
+	CU_ASSERT_EQUAL(read_by(&rwlock, CLOCK_THREAD_CPUTIME_ID, &past), EINVAL);
+	CU_ASSERT_EQUAL(timed_read(&rwlock, &past), 0);
+	CU_ASSERT_EQUAL(timed_write(&rwlock, &past), ETIMEDOUT);
+	CU_ASSERT_EQUAL(write_by(&rwlock, CLOCK_REALTIME, &past), ETIMEDOUT);
+	pthread_rwlock_unlock(&rwlock);
+	CU_ASSERT_EQUAL(write_by(&rwlock, CLOCK_MONOTONIC, &past), 0);
+	CU_ASSERT_EQUAL(timed_read(&rwlock, &past), EDEADLK);
+	pthread_rwlock_unlock(&rwlock);
+	end_callback();
+	take_records();
+	CU_ASSERT_EQUAL(n_calls, 0);
+}
+
+static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+static int (*rw_unlock)(pthread_rwlock_t *);
+
+__attribute__((noinline)) static void hold_shared(uint64_t ns)
+{
+	sem_post(&locked);
+	sem_wait(&wanted);
+	loop_ns += ns;
+	rw_unlock(&shared);
+	__asm__ volatile(""); /* not its last call: it would have no frame then */
+}
+
+static void *write_shared(void *ns)
+{
+	holder_tid = (uint32_t)syscall(SYS_gettid);
+	pthread_setname_np(pthread_self(), "writer");
+	pthread_rwlock_wrlock(&shared);
+	hold_shared(*(uint64_t *)ns);
+	return NULL;
+}
+
+static void *read_shared(void *ns)
+{
+	pthread_rwlock_rdlock(&shared);
+	hold_shared(*(uint64_t *)ns);
+	return NULL;
+}
+
+/* The plain calls, when the wait is in the table. */
+static int announced_rdlock(pthread_rwlock_t *rwlock)
+{
+	sem_post(&wanted);
+	return pthread_rwlock_rdlock(rwlock);
+}
+
+static int announced_wrlock(pthread_rwlock_t *rwlock)
+{
+	sem_post(&wanted);
+	return pthread_rwlock_wrlock(rwlock);
+}
+
+static void wait_for_shared(void *(*holder)(void *), const char *name,
+			    int (*real)(pthread_rwlock_t *))
+{
+	int (*ours)(pthread_rwlock_t *) = wrap(name, (void *)real);
+	uint64_t ns = 30 * MS;
+	pthread_t thread;
+
+	rw_unlock = wrapped("pthread_rwlock_unlock");
+	pthread_create(&thread, NULL, holder, &ns);
+	sem_wait(&locked);
+	begin_callback();
+	CU_ASSERT_EQUAL(ours(&shared), 0);
+	rw_unlock(&shared);
+	end_callback();
+	pthread_join(thread, NULL);
+	take_records();
+	CU_ASSERT_EQUAL_FATAL(n_calls, 1);
+	CU_ASSERT_STRING_EQUAL(call_at(0)->function, name);
+	CU_ASSERT_EQUAL(call_at(0)->duration_ns, 30 * MS);
+}
+
+static void test_a_writer_is_told_with_its_name_and_how_long_it_had_the_lock(void)
+{
+	wait_for_shared(write_shared, "pthread_rwlock_rdlock", announced_rdlock);
+	CU_ASSERT_EQUAL(call_at(0)->holder_tid, holder_tid);
+	CU_ASSERT_STRING_EQUAL(call_at(0)->holder_name, "writer");
+	CU_ASSERT_EQUAL(call_at(0)->held_ns, 30 * MS);
+	CU_ASSERT(call_at(0)->held_cpu_ns != UINT64_MAX);
+	CU_ASSERT_FATAL(call_at(0)->n >= 2);
+	CU_ASSERT(call_at(0)->pcs[1] > (uintptr_t)hold_shared &&
+		  call_at(0)->pcs[1] < (uintptr_t)hold_shared + 4096);
+}
+
+static void test_a_reader_is_no_holder(void)
+{
+	wait_for_shared(read_shared, "pthread_rwlock_wrlock", announced_wrlock);
+	CU_ASSERT_EQUAL(call_at(0)->holder_tid, 0);
+}
+
+/* ---- futexes ---- */
+
+static long arguments[7];
+
+static long slow_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	const long given[7] = { number, a, b, c, d, e, f };
+
+	memcpy(arguments, given, sizeof(arguments));
+	loop_ns += 5 * MS;
+	errno = EAGAIN;
+	return -1;
+}
+
+/* Whether a call of syscall() in a callback is told; its arguments come as they were given. */
+static size_t told_syscall(long number, long operation)
+{
+	const long given[7] = { number, 2, operation, 4, 5, 6, 7 };
+	long (*call)(long number, ...) = wrap("syscall", (void *)slow_syscall);
+
+	errno = 0;
+	CU_ASSERT_EQUAL(call(number, 2L, operation, 4L, 5L, 6L, 7L), -1);
+	CU_ASSERT_EQUAL(errno, EAGAIN);
+	CU_ASSERT_EQUAL(memcmp(arguments, given, sizeof(given)), 0);
+	take_records();
+	return n_calls;
+}
+
+static void test_of_bare_system_calls_the_wait_of_a_futex_is_told_alone(void)
+{
+	if (!find_hook("syscall"))
+		return;
+	begin_callback();
+	CU_ASSERT_EQUAL_FATAL(told_syscall(SYS_futex, FUTEX_WAIT | FUTEX_PRIVATE_FLAG), 1);
+	CU_ASSERT_STRING_EQUAL(call_at(0)->function, "futex");
+	CU_ASSERT_EQUAL(call_at(0)->duration_ns, 5 * MS);
+	CU_ASSERT_EQUAL(told_syscall(SYS_futex,
+				     FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME),
+			1);
+	CU_ASSERT_EQUAL(told_syscall(SYS_futex, FUTEX_WAKE | FUTEX_PRIVATE_FLAG), 0);
+	CU_ASSERT_EQUAL(told_syscall(SYS_futex, FUTEX_WAKE_BITSET), 0);
+	CU_ASSERT_EQUAL(told_syscall(SYS_getpid, FUTEX_WAIT), 0);
+	end_callback();
+	CU_ASSERT_EQUAL(told_syscall(SYS_futex, FUTEX_WAIT), 0);
+}
+
+/* ---- initialisations ---- */
+
+static int slow_once(pthread_once_t *once, void (*function)(void))
+{
+	(void)once, (void)function;
+	loop_ns += 5 * MS;
+	return 0;
+}
+
+static void test_only_the_wait_for_an_initialisation_is_told(void)
+{
+	int (*call)(pthread_once_t *, void (*)(void)) = wrap("pthread_once", (void *)slow_once);
+	pthread_once_t runs = 1, never = PTHREAD_ONCE_INIT;
+
+	begin_callback();
+	CU_ASSERT_EQUAL(call(&never, test_a_reader_is_no_holder), 0);
+	take_records();
+	CU_ASSERT_EQUAL(n_calls, 0);
+	CU_ASSERT_EQUAL(call(&runs, test_a_reader_is_no_holder), 0);
+	take_records();
+	CU_ASSERT_EQUAL_FATAL(n_calls, 1);
+	CU_ASSERT_STRING_EQUAL(call_at(0)->function, "pthread_once");
+	end_callback();
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -647,26 +885,42 @@ int main(void)
 		  test_short_calls_and_those_outside_of_callbacks_are_not_recorded },
 		{ "the wait of a loop inside a callback is no call that blocks",
 		  test_the_wait_of_a_loop_inside_a_callback_is_no_call_that_blocks },
-		{ "nothing is recorded that was not asked for", test_nothing_is_recorded_that_was_not_asked_for },
+		{ "nothing is recorded that was not asked for",
+		  test_nothing_is_recorded_that_was_not_asked_for },
 		{ "results and errors are those of the plain calls",
 		  test_results_and_errors_are_those_of_the_plain_calls },
 		{ "a file is created with the mode that was asked for",
 		  test_a_file_is_created_with_the_mode_that_was_asked_for },
-		{ "a signal interrupts a call as without us", test_a_signal_interrupts_a_call_as_without_us },
-		{ "a thread is cancelled in a call as without us", test_a_thread_is_cancelled_in_a_call_as_without_us },
+		{ "a signal interrupts a call as without us",
+		  test_a_signal_interrupts_a_call_as_without_us },
+		{ "a thread is cancelled in a call as without us",
+		  test_a_thread_is_cancelled_in_a_call_as_without_us },
+		{ "a thread is cancelled in pause() as without us",
+		  test_a_thread_is_cancelled_in_pause_as_without_us },
 		{ "a call that is left by a jump leaves nothing behind",
 		  test_a_call_that_is_left_by_a_jump_leaves_nothing_behind },
 		{ "a forked child records nothing in the name of its parent",
 		  test_a_forked_child_records_nothing_in_the_name_of_its_parent },
-		{ "mutexes of every kind answer as without us", test_mutexes_of_every_kind_answer_as_without_us },
+		{ "mutexes of every kind answer as without us",
+		  test_mutexes_of_every_kind_answer_as_without_us },
 		{ "who held a lock is told, with the place where it let go",
 		  test_who_held_a_lock_is_told_with_the_place_where_it_let_go },
-		{ "who held a lock for a moment is not blamed", test_who_held_a_lock_for_a_moment_is_not_blamed },
+		{ "who held a lock for a moment is not blamed",
+		  test_who_held_a_lock_for_a_moment_is_not_blamed },
 		{ "a lock that is free is not recorded, and locked",
 		  test_a_lock_that_is_free_is_not_recorded_and_locked },
 		{ "many threads wait for few locks", test_many_threads_wait_for_few_locks },
 		{ "locks of readers and writers answer as without us",
 		  test_locks_of_readers_and_writers_answer_as_without_us },
+		{ "locks with a time answer as without us",
+		  test_locks_with_a_time_answer_as_without_us },
+		{ "a writer is told, with its name and how long it had the lock",
+		  test_a_writer_is_told_with_its_name_and_how_long_it_had_the_lock },
+		{ "a reader is no holder", test_a_reader_is_no_holder },
+		{ "of bare system calls the wait of a futex is told alone",
+		  test_of_bare_system_calls_the_wait_of_a_futex_is_told_alone },
+		{ "only the wait for an initialisation is told",
+		  test_only_the_wait_for_an_initialisation_is_told },
 		CU_TEST_INFO_NULL,
 	};
 

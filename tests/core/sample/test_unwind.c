@@ -455,6 +455,7 @@ static void test_interrupted_address_is_kept_and_left_by_its_frame_pointer(void)
 	expect(2, D9__STOP_END);
 	CU_ASSERT_EQUAL(pcs[0], SECRET);
 	CU_ASSERT_FALSE(walk().truncated);
+	CU_ASSERT_TRUE(walk().guessed);
 	no_table = true;
 	expect(1, D9__STOP_NO_CODE);
 }
