@@ -5,6 +5,7 @@
 // again and again (block bootstrap, fixed seed), and what is told is the 95 % interval of the ratio B / A.
 
 import { eachRun } from './runs.js';
+import { identityOf } from './stacks.js';
 import { bucketOf, middleOf } from './statistics.js';
 import { eachWokenCall } from './waking.js';
 
@@ -101,12 +102,18 @@ function collectSide(side, blocks) {
 	return found;
 }
 
+/** True if |text| is a module and an offset: it means something within one build. */
+function isMerePlace(text) {
+	return /\+0x[\da-f]+$/.test(text);
+}
+
 function entryOf(found, keys, side, trace, site, blocks) {
 	let entry = keys.get(site);
 	if (entry) return entry;
-	const { name, site: place } = side.nameOf(trace, site), key = callbackKey({ name, site: place });
+	const { name, site: place } = side.nameOf(trace, site), identity = identityOf(trace, trace.strings[site] ?? '');
+	const key = identity && isMerePlace(name) ? identity : callbackKey({ name, site: place });
 	entry = found.get(key);
-	if (!entry) found.set(key, entry = { key, name, place, trace, site, calls: new Blocks(blocks), waits: new Blocks(blocks) });
+	if (!entry) found.set(key, entry = { key, name, place, trace, site, identity, calls: new Blocks(blocks), waits: new Blocks(blocks) });
 	keys.set(site, entry);
 	return entry;
 }
@@ -253,10 +260,10 @@ function discover(rows) {
 	}
 }
 
-/** Left-overs of one name on both sides, or of one place: [[keyA, keyB]]. */
-function renamed(left, right) {
+/** Left-overs that are alike in one of |traits|, and the only ones on their side: [[a, b]]; they are taken out of both lists. */
+function pairUp(left, right, traits) {
 	const pairs = [];
-	for (const of of [(entry) => plainName(entry.name), (entry) => entry.place]) {
+	for (const of of traits) {
 		const once = (entries) => {
 			const by = new Map();
 			for (const entry of entries) if (of(entry)) by.set(of(entry), by.has(of(entry)) ? null : entry);
@@ -280,8 +287,9 @@ function blocksOf(side) {
 }
 
 /**
- * Callbacks of two sides: {rows, blocks, slower, faster}, rows those with most change of loop time first: {name, place, kind
+ * Callbacks of two sides: {rows, blocks, slower, faster, matched}, rows those with most change of loop time first: {name, place, kind
  * (both, new, gone, renamed), a, b, calls, waits, impact}; calls and waits with p50, p99, mean, verdict and by.
+ * Where less than half |matched|, that nothing is slower says nothing.
  */
 export function compareSides(sideA, sideB) {
 	const steps = compareSteps(sideA, sideB);
@@ -307,11 +315,21 @@ export function* compareSteps(sideA, sideB) {
 		add(entry, b.get(key), 'both');
 		yield rows.length / a.size;
 	}
-	for (const [x, y] of renamed(left, right)) add(x, y, 'renamed');
+	// One build, of which only one side has names.
+	for (const [x, y] of pairUp(left, right, [(entry) => entry.identity])) add(x, y, 'both');
+	for (const [x, y] of pairUp(left, right, [(entry) => !isMerePlace(entry.name) && plainName(entry.name), (entry) => !isMerePlace(entry.place) && entry.place])) add(x, y, 'renamed');
 	for (const entry of left) add(entry, null, 'gone');
 	for (const entry of right) add(null, entry, 'new');
 	discover(rows);
 	rows.sort((x, y) => Math.abs(y.impact) - Math.abs(x.impact));
 	const count = (verdict) => rows.filter((row) => row.calls?.verdict === verdict || row.waits?.verdict === verdict).length;
-	return { rows, blocks, slower: count('slower'), faster: count('faster') };
+	return { rows, blocks, slower: count('slower'), faster: count('faster'), matched: matchedOf(rows) };
+}
+
+/** The share of the time in callbacks, on the side where it is smaller, that is in callbacks of both sides. */
+function matchedOf(rows) {
+	return Math.min(...['a', 'b'].map((side) => {
+		const sum = (those) => those.reduce((ns, row) => ns + (row[side]?.calls.sum ?? 0), 0), all = sum(rows);
+		return all > 0 ? sum(rows.filter((row) => row.kind === 'both')) / all : 0;
+	}));
 }

@@ -49,6 +49,18 @@ export function addressOfPlace(trace, place) {
 	return module ? (address <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(address) : address) : null;
 }
 
+/** What a place is in each trace of one build: its module's build-id and the offset there; null if they are not known. */
+function identityOfPlace(trace, place) {
+	const address = /^0x[0-9a-f]{1,16}$/.test(place) ? Number(place) : addressOfPlace(trace, place), module = address === null ? null : moduleOf(trace, address);
+	return module?.build_id ? `${module.build_id}+0x${(BigInt(address) - BigInt(module.base ?? 0)).toString(16)}` : null;
+}
+
+/** The same of a |location|, with names or without; null if not all of it is known. */
+export function identityOf(trace, location) {
+	const places = splitLocation(trace.recordedTexts?.get(location) ?? location).filter(Boolean).map((place) => identityOfPlace(trace, place));
+	return places.length && places.every(Boolean) ? places.join(' @ ') : null;
+}
+
 /** "render" for "server+0x1a2b0", and for the |site| of a call where it lies as well; the place itself if no row names it. */
 function nameOfPlace(trace, place, site) {
 	const frame = trace.symbols.get(addressOfPlace(trace, place))?.at(-1);

@@ -511,7 +511,8 @@ function describe(trace, { budget, loneEnds }) {
 	const { stays, lives, inside } = readSpans(trace, fieldReader, knownReader);
 	Object.assign(trace, { spans: stays, lives, inside });
 	trace.symbols = symbolsOf(trace);
-	trace.modules = rowsNamed(trace, 'ModuleEvent', ['base', 'start', 'size', 'path']).filter((row) => row.path);
+	trace.modules = rowsNamed(trace, 'ModuleEvent', ['base', 'start', 'size', 'path', 'build_id']).filter((row) => row.path);
+	trace.recordedTexts = recordedTextsOf(trace);
 	trace.events = trace.tables.reduce((sum, table) => sum + table.count, 0);
 	fillPlaces(trace);
 	nameWorkers(trace);
@@ -639,6 +640,12 @@ function symbolsOf(trace) {
 	}
 	for (const [address, frames] of symbols) symbols.set(address, frames.filter(Boolean).reverse());
 	return symbols;
+}
+
+/** Texts that `dial9 symbolize` has written into events, and the recorded ones in whose place they stand: rows at address 0. */
+function recordedTextsOf(trace) {
+	return new Map(rowsNamed(trace, 'SymbolTableEntry', ['addr', 'symbol_name', 'source_file']).filter((row) => !row.addr && row.symbol_name && row.source_file)
+		.map((row) => [row.symbol_name, row.source_file]));
 }
 
 /** Lane groups of metadata: runtime.NAME is a list of ids. */

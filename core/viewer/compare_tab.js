@@ -18,6 +18,7 @@ import { textOfInterval } from './url.js';
 
 const VIEWS = { callbacks: 'Callbacks', waits: 'Waits', stacks: 'Stacks' };
 const VERDICTS = { slower: 'slower', faster: 'faster', same: 'no change', small: 'too small to matter', 'too few': 'too few runs' };
+const MATCHED_LEAST = 0.5, MATCHED_WELL = 0.9; // shares of the time in callbacks that are on both sides
 const SCALE = 2; // the plot of an interval goes from a half to the double
 
 function rateText(n) {
@@ -98,8 +99,7 @@ function doubts(a, b, compared) {
 	const told = [], lost = [a, b].filter((facts) => facts.lost > facts.events / 100).length;
 	if (lost) told.push('more than 1 % of the events were lost');
 	if (a.hz !== b.hz) told.push('samples were taken at another rate');
-	const shared = compared.rows.filter((row) => row.kind === 'both').length;
-	if (shared < compared.rows.length / 2) told.push('more than half of the callbacks are not on both sides');
+	if (compared.matched < MATCHED_WELL) told.push(`callbacks that are on both sides have ${showShare(compared.matched, 1)} of the time`);
 	if (Math.min(a.length / compared.blocks[0], b.length / compared.blocks[1]) < 1e9) told.push(`blocks are shorter than a second (${showDuration(Math.min(a.length / compared.blocks[0], b.length / compared.blocks[1]))}): drift may look like change`);
 	return told;
 }
@@ -216,7 +216,7 @@ export class CompareTab {
 	showHead() {
 		const { compared, facts, sides } = this, told = doubts(...facts, compared), judged = compared.rows.filter((row) => row.calls && !row.calls.few).length;
 		const names = compared.rows.filter((row) => row.calls?.verdict === 'slower' || row.waits?.verdict === 'slower').map((row) => showName(row.name));
-		this.status.replaceChildren(element('b', {}, compared.slower ? `${compared.slower} slower in B: ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}` : 'Nothing is slower in B'),
+		this.status.replaceChildren(element('b', {}, compared.slower ? `${compared.slower} slower in B: ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}` : compared.matched < MATCHED_LEAST ? 'Too few callbacks are on both sides to say what is slower in B' : 'Nothing is slower in B'),
 			`${compared.faster ? `, ${compared.faster} faster` : ''}; ${judged} of ${compared.rows.length} callbacks have enough runs.`, told.length ? ` Doubtful: ${told.join('; ')}.` : '');
 		const row = (letter, side, f) => element('tr', {}, element('td', {}, element('b', {}, letter), ` ${side.label}`), ...[showDuration(f.length), showCount(f.calls), rateText(f.calls / f.length * 1e9),
 			showShare(f.busy, f.length), showCount(f.lost)].map((text) => element('td', { class: 'number' }, text)));

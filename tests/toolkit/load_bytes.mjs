@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace of a server under load that drifts, for tests of comparisons: durations are log-normal and follow each other.
 
-import { HEADER, SHAPES, event, pool, reset, stream, str32, u16, u32, uleb } from './trace_bytes.mjs';
+import { HEADER, SHAPES, event, pool, reset, schema, stream, str32, u16, u32, uleb } from './trace_bytes.mjs';
 
 const ORIGIN = 5e9;
 
@@ -18,11 +18,14 @@ function normals(seed) {
 	return () => Math.sqrt(-2 * Math.log(next() + 1e-12)) * Math.cos(2 * Math.PI * next());
 }
 
+const PLACES = ['on_request @ http.c:96', 'on_read @ server.c:231', 'tick @ timer.c:40'];
+
 /**
  * |seconds| of a loop that calls on_request (400 us) 40 times a second, on_read (60 us) as often and tick (200 us) 20 times.
- * on_request takes |slower| times as long, from |from| to |to|.
+ * on_request takes |slower| times as long, from |from| to |to|.  |build|: the build-id of its module; |recorded|: of places, what was
+ * recorded in their stead.
  */
-export function loadTrace({ seed = 1, slower = 1, from = 0, to = Infinity, seconds = 40, names = {}, boot = `boot-${seed}`, service = 'shop', samples = 0 } = {}) {
+export function loadTrace({ seed = 1, slower = 1, from = 0, to = Infinity, seconds = 40, names = {}, boot = `boot-${seed}`, service = 'shop', samples = 0, build = '', recorded = {} } = {}) {
 	const normal = normals(seed), rows = [], end = seconds * 1e9;
 	const add = (time, id, ...bytes) => rows.push({ time: Math.round(time), bytes: [2, ...u16(id), 0, 0, 0, ...bytes.flat()] });
 	const drift = [0, 0, 0], middle = [400e3, 60e3, 200e3];
@@ -45,10 +48,13 @@ export function loadTrace({ seed = 1, slower = 1, from = 0, to = Infinity, secon
 	}
 	rows.sort((a, b) => a.time - b.time);
 	const parts = [HEADER, ...[SHAPES.start, SHAPES.end, SHAPES.park, SHAPES.unpark, SHAPES.wake, SHAPES.spawn, SHAPES.metadata, SHAPES.sample, SHAPES.symbol].map((shape, i) => shape(i + 1)),
-		...['on_request @ http.c:96', 'on_read @ server.c:231', 'tick @ timer.c:40'].map((text, i) => pool(i, names[text] ?? text)),
+		schema(10, 'ModuleEvent', [['base', 9], ['start', 9], ['size', 9], ['path', 4], ['build_id', 4]]),
+		...PLACES.map((text, i) => pool(i, names[text] ?? text)), ...PLACES.map((text, i) => pool(10 + i, recorded[text] ?? '')),
 		pool(3, 'main'), pool(4, 'on_request'), pool(5, 'match_route'), pool(6, 'http.c'),
 		[4, ...u32(2), ...u32(0), ...u32(2), ...[0x2000, 0x1000].flatMap((a) => [...u32(a), ...u32(0)]), ...u32(1), ...u32(3), ...[0x3000, 0x2000, 0x1000].flatMap((a) => [...u32(a), ...u32(0)])],
 		reset(ORIGIN), event(7, 0, u32(3), ...['service', service, 'boot_id', boot, 'runtime.main', '0'].flatMap((t) => str32(t)))];
+	if (build) parts.push(event(10, 0, uleb(0x5000), uleb(0x5000), uleb(0x4000), str32('/srv/server'), str32(build)));
+	parts.push(...PLACES.flatMap((text, i) => (recorded[text] ? [event(9, 0, uleb(0), uleb(0), u32(i), 0, 1, u32(10 + i), 0)] : [])));
 	let before = 0;
 	for (const { time, bytes } of rows) {
 		// A delta has 24 bits.

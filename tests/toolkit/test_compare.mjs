@@ -52,6 +52,38 @@ test('callbacks match by name and place without line; new, gone and renamed ones
 		['f', 'read', 'memcpy', 'a', 'server.c']);
 });
 
+const RAW = { 'on_request @ http.c:96': 'server+0x1100 @ server+0x2000', 'on_read @ server.c:231': 'server+0x1200 @ server+0x2040', 'tick @ timer.c:40': 'server+0x1300 @ server+0x2080' };
+
+test('a file that was never symbolised matches by build-id and offset', async () => {
+	const bare = await read(loadTrace({ seed: 1, names: RAW, build: 'aa11' })), named = await read(loadTrace({ seed: 2, slower: 1.5, recorded: RAW, build: 'aa11' }));
+	const compared = compareSides(sideOf(bare), sideOf(named));
+	assert.deepEqual(verdicts(compared), { on_request: ['both', 'slower'], on_read: ['both', 'same'], tick: ['both', 'same'] });
+	assert.equal(compared.matched, 1);
+	const both = compareSides(sideOf(bare), sideOf(await read(loadTrace({ seed: 2, names: RAW, build: 'aa11' }))));
+	assert.deepEqual(both.rows.map((row) => row.kind), ['both', 'both', 'both']);
+});
+
+test('of another build the same offsets are other functions, and how much matched is told', async () => {
+	const a = await read(loadTrace({ seed: 1, names: RAW, build: 'aa11' })), b = await read(loadTrace({ seed: 1, names: RAW, build: 'bb22' })), compared = compareSides(sideOf(a), sideOf(b));
+	assert.deepEqual(new Set(compared.rows.map((row) => row.kind)), new Set(['gone', 'new']));
+	assert.equal(compared.matched, 0);
+	const part = compareSides(sideOf(await read(loadTrace({ seed: 1 }))), sideOf(await read(loadTrace({ seed: 1, names: { 'on_request @ http.c:96': 'on_query @ sql.c:9' } }))));
+	assert.ok(part.matched > 0.2 && part.matched < 0.5, `${part.matched}`);
+});
+
+test('functions that a library calls inside its callbacks are compared, too', async () => {
+	const trace = await read(loadTrace({ seed: 1 })), slow = await read(loadTrace({ seed: 2 })), inside = trace.strings.push('render @ page.c:5') - 1;
+	slow.strings.push('render @ page.c:7');
+	// One in each call of on_request, for half of its time, and in the other trace for twice as long.
+	for (const [of, share] of [[trace, 0.3], [slow, 0.6]]) {
+		const [{ id, polls }] = of.workers, rows = [...polls.start.subarray(0, polls.n).keys()].filter((row) => of.strings[polls.site[row]].startsWith('on_request'));
+		of.spans = new Map([[id, { n: rows.length, name: rows.map(() => of.strings.length - 1), start: Float64Array.from(rows, (row) => polls.start[row]), end: Float64Array.from(rows, (row) => polls.start[row] + share * polls.dur[row]) }]]);
+	}
+	assert.equal(trace.strings[inside], 'render @ page.c:5');
+	const { rows, slower } = compareSides(sideOf(trace), sideOf(slow)), row = rows.find((r) => r.name === 'render');
+	assert.deepEqual([row.kind, row.calls.verdict, slower], ['both', 'slower', 1]);
+});
+
 test('of few calls nothing is said', async () => {
 	const trace = await read(serverTrace());
 	const few = compareSides(sideOf(trace, [[trace.start, trace.start + 20e6]]), sideOf(trace, [[trace.end - 20e6, trace.end]]));
