@@ -406,6 +406,23 @@ class TraceBuilder {
 /** Since when a sign of life says that it was so; not since later. */
 const sinceOf = (trace, { time, since_ns: since }) => (since === undefined ? time : Math.min(time, relativeTime(trace, since)));
 
+/**
+ * Times of a worker outside of its rounds, in order: {n, start, dur, kind}; kind "between" (the program was between rounds of a
+ * loop that it drives itself) or "stopped" (the whole process stood still).
+ */
+export function outsideOf(trace, worker) {
+	const found = [], add = (kind, { from_ns: from, to_ns: to }) => {
+		if (from === undefined || to === undefined) return;
+		const start = relativeTime(trace, from), dur = relativeTime(trace, to) - start;
+		if (dur > 0) found.push({ kind, start, dur });
+	};
+	for (const row of rowsNamed(trace, 'LoopOutsideEvent', ['worker_id', 'from_ns', 'to_ns'])) if (number(row.worker_id) === worker) add('between', row);
+	for (const row of rowsNamed(trace, 'ProcessStoppedEvent', ['from_ns', 'to_ns'])) add('stopped', row);
+	found.sort((a, b) => a.start - b.start);
+	return { n: found.length, start: Float64Array.from(found, (f) => f.start), dur: Float64Array.from(found, (f) => f.dur), kind: found.map((f) => f.kind),
+		longest: found.reduce((most, f) => Math.max(most, f.dur), 0) };
+}
+
 /** When the recorder saw calls that went on and on, by worker: [{time, task, since}] in order of time; |since|: when they began. */
 function signsOf(trace) {
 	const signs = new Map();

@@ -182,7 +182,7 @@ function openFirst() {
 		return;
 	}
 	const worst = state.model.findings.findIndex((finding) => finding.first && finding.severity !== 'info');
-	if (worst >= 0) selectFinding(worst);
+	if (worst >= 0) selectFinding(worst, false);
 	else setView(state.model.first, state.model.last);
 }
 

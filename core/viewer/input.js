@@ -4,7 +4,7 @@
 import { showDuration, showTime } from '../toolkit/show.js';
 import { sentenceOfFire } from './detail.js';
 import { byId, element } from './dom.js';
-import { hitLane, laneName } from './lanes.js';
+import { OUTSIDE, hitLane, laneName } from './lanes.js';
 import { gripAt } from './minimap.js';
 import { listen, selectCall, selectFire, setView, state, update } from './state.js';
 import { selectItem } from './timeline.js';
@@ -124,6 +124,14 @@ function showTooltip(box, event, rowsOf) {
 	}
 	if (hit?.fire !== undefined) {
 		tooltip.replaceChildren(element('div', {}, sentenceOfFire(state.model.fires[hit.fire])));
+		placeTooltip(tooltip, event);
+		return;
+	}
+	const outside = hit ? state.model.outsideAt(hit.lane, hit.time) : null;
+	if (outside && (hit.row < 0 || outside.kind === 'stopped')) {
+		const start = outside.start + hit.lane.shift;
+		tooltip.replaceChildren(element('div', {}, `${OUTSIDE[outside.kind]} ${showDuration(outside.dur)}`),
+			element('div', { class: 'small' }, [laneName(state.model, hit.lane), showTime(start - state.model.first, state.model.wall(start), state.clock, 6)].join(' · ')));
 		placeTooltip(tooltip, event);
 		return;
 	}

@@ -93,6 +93,7 @@ function drawLane(context, state, row, width) {
 	eachAtLeast(polls.dur, index.levels, BAR_LEAST / scale, first, last, (r) => drawn.push(r));
 	if (chosen >= first && chosen < last && !drawn.includes(chosen)) drawn.push(chosen);
 	for (const r of drawn) drawCall(context, state, row, bar, r, (polls.start[r] - from) * scale, polls.dur[r] * scale, width, r === chosen ? 1 : dim);
+	drawOutside(context, state, lane, bar, from, to, width, dim);
 	drawWaits(context, lane, bar, from, to, width);
 	drawBlocking(context, state, lane, bar, from, to, width, dim);
 	if (!bar.strip) return;
@@ -157,6 +158,41 @@ function drawWaits(context, lane, bar, from, to, width) {
 		const w = parks.wait[i] * scale;
 		drawHatch(context, (parks.end[i] - from) * scale - w, bar.top, w, bar.height, colours()['text-3']);
 	});
+}
+
+/** What a lane says of times outside of its rounds. */
+export const OUTSIDE = { between: 'between rounds', stopped: 'process stopped' };
+
+/** Work between rounds: low and grey, as it is no callback's.  Stops: an outline over whatever they interrupted. */
+function drawOutside(context, state, lane, bar, from, to, width, dim) {
+	const { n, start, dur, kind, longest } = state.model.outside(lane), scale = width / (to - from), palette = colours();
+	for (let i = lowerBound(start, from - longest, n); i < n && start[i] < to; i++) {
+		const x = (start[i] - from) * scale, w = dur[i] * scale;
+		if (w < 1 || x + w < 0) continue;
+		const a = Math.max(-2, x), b = Math.min(width + 2, x + w), stopped = kind[i] === 'stopped', height = stopped ? bar.height : Math.ceil(bar.height / 2);
+		context.globalAlpha = dim * (stopped ? 0.7 : 0.4);
+		context.fillStyle = stopped ? palette.bg : palette['text-3'];
+		context.fillRect(a, bar.top + bar.height - height, Math.max(1, b - a - 1), height);
+		context.globalAlpha = dim;
+		if (stopped) {
+			drawHatch(context, a, bar.top, b - a - 1, bar.height, palette['text-3']);
+			context.strokeStyle = palette['text-2'];
+			context.lineWidth = 1;
+			context.strokeRect(Math.round(a) + 0.5, bar.top + 0.5, Math.max(1, b - a - 2), bar.height - 1);
+		}
+		context.font = palette.sans;
+		const room = context.measureText(OUTSIDE[kind[i]]).width;
+		if (room + 12 > b - a || height < 10) continue;
+		const left = Math.max(0, a) + 6, middle = bar.top + bar.height - height / 2;
+		if (stopped) {
+			context.fillStyle = palette.bg;
+			context.fillRect(left - 3, middle - 8, room + 6, 16);
+		}
+		context.fillStyle = palette.text;
+		context.textBaseline = 'middle';
+		context.fillText(OUTSIDE[kind[i]], left, middle);
+	}
+	context.globalAlpha = 1;
 }
 
 /** Calls that blocked: hatched inside of the callback, in outline where the lane shows none. */

@@ -11,7 +11,7 @@ import { showDuration, showName, splitLocation } from '../toolkit/show.js';
 import { isFunction } from '../toolkit/spans.js';
 import { addressOfPlace, namesOfLocation } from '../toolkit/stacks.js';
 import { partsOfCall } from '../toolkit/time.js';
-import { POLL, absoluteTime, pollAt } from '../toolkit/trace.js';
+import { POLL, absoluteTime, outsideOf, pollAt } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 import { clockOf } from '../toolkit/trust.js';
 import { waitersOf } from '../toolkit/waking.js';
@@ -33,6 +33,9 @@ function placeOnAxis(first, trace) {
 	if (Math.abs(skew) < SAME_CLOCK_NS && (here === there || !here || !there)) return { shift: apart, by: 'same', skew, drift: 0 };
 	return { shift: apart + skew, by: 'wall', skew, drift: clockOf(first).drift + clockOf(trace).drift };
 }
+
+// Findings about times outside of calls: a call beside such a time is not what they mean.
+const OUTSIDE_CALLS = /^(between-rounds|stopped|inside-library)$/;
 
 /** Functions at addresses, innermost first, that the trace does not tell itself; trace.found has them for what is saved. */
 function takeSymbols(trace, frames) {
@@ -159,7 +162,7 @@ export class Model {
 			if (!trace || piece.time_ns === undefined) return { ...piece, lane: null };
 			const time = Number(BigInt(piece.time_ns) - absoluteTime(trace, 0));
 			const lane = this.lanes.find((l) => l.trace === trace && l.worker.id === piece.worker) ?? null;
-			const row = lane ? pollAt(lane.polls, time) : -1;
+			const row = lane && !OUTSIDE_CALLS.test(finding.check) ? pollAt(lane.polls, time) : -1;
 			return { ...piece, lane, row, at: time + trace.shift, length: Number(piece.duration_ns ?? 0) || (row >= 0 ? lane.polls.dur[row] : 0) };
 		});
 		return { ...finding, evidence, trace, first: evidence.find((piece) => piece.lane && piece.row >= 0)
@@ -327,6 +330,20 @@ export class Model {
 	waitAt(lane, time) {
 		const { parks } = lane.worker, i = lowerBound(parks.end, time, parks.n);
 		return i < parks.n && parks.start[i] <= time ? { start: parks.start[i], dur: parks.end[i] - parks.start[i] } : null;
+	}
+
+	/** Times of a lane outside of its rounds, as outsideOf() tells them. */
+	outside(lane) {
+		return lane.outside ??= outsideOf(lane.trace, lane.worker.id);
+	}
+
+	/** The time outside of rounds at |time|, a stop first: {kind, start, dur}, or null. */
+	outsideAt(lane, time) {
+		const { n, start, dur, kind, longest } = this.outside(lane);
+		let found = null;
+		for (let i = lowerBound(start, time, n) - (start[lowerBound(start, time, n)] === time ? 0 : 1); i >= 0 && start[i] + longest >= time; i--)
+			if (start[i] + dur[i] > time && (!found || kind[i] === 'stopped')) found = { kind: kind[i], start: start[i], dur: dur[i] };
+		return found;
 	}
 
 	openEnded(lane, row) {

@@ -64,12 +64,22 @@ export function selectCall(lane, row, frame = false) {
 	else if (start + length < from || start > to) setView(start - (to - from) / 2, start + (to - from) / 2);
 }
 
-/** Go to finding |number|: its place, five times as long. */
-export function selectFinding(number) {
+// The track that shows what a finding is about that names no call.
+const TRACK_OF = { 'memory-growth': 'memory', 'leak-by-site': 'memory', 'descriptor-growth': 'descriptors', 'task-leak': 'tasks', 'accept-queue': 'accept', 'queue-depth': 'queue',
+	'short-of-cpu': 'cpu', 'cpu-contention': 'cpu', 'timer-late': 'timers', 'helper-queue': 'helpers', 'incomplete-data': 'loss' };
+
+/** The rows chosen, with the track of |finding| open, or the group of its lane. */
+function openFor(finding, choices) {
+	const id = TRACK_OF[finding.check], lane = finding.first?.lane, of = lane ? [`p${lane.trace.number}`, `g${lane.trace.number}.${lane.worker.group ?? ''}`] : [];
+	return { ...choices, open: id ? { ...choices.open, [id]: true } : choices.open, folded: choices.folded.filter((key) => !of.includes(key)) };
+}
+
+/** Go to finding |number|: its place, five times as long; without a call, and if it was |asked| for, its track, too. */
+export function selectFinding(number, asked = true) {
 	const finding = state.model.findings[number];
 	if (!finding) return;
-	const place = finding.first;
-	update({ finding: number, range: null, selected: place?.lane && place.row >= 0 ? { lane: place.lane, row: place.row } : null });
+	const place = finding.first, selected = place?.lane && place.row >= 0 ? { lane: place.lane, row: place.row } : null;
+	update({ finding: number, range: null, selected, ...(selected || !asked ? {} : { track: TRACK_OF[finding.check] ?? null, tracks: openFor(finding, state.tracks) }) });
 	if (state.selected) frameTime(place.lane.polls.start[place.row] + place.lane.shift, place.lane.polls.dur[place.row]);
 	else if (place) frameTime(place.at, Math.max(place.length, 1e6));
 }

@@ -70,8 +70,8 @@ export function tellSelection() {
 
 /** Scroll to what is selected or focused. */
 export function bringIntoSight() {
-	const box = byId('scroll');
-	const row = laidOut.find((r) => (state.item ? r.track === state.item.track : state.selected ? r.lane === state.selected.lane : r.kind === 'track' && r.track.id === state.track));
+	const box = byId('scroll'), lane = state.selected?.lane ?? (state.track ? null : state.model.findings[state.finding]?.first?.lane);
+	const row = laidOut.find((r) => (state.item ? r.track === state.item.track : lane ? r.lane === lane : r.kind === 'track' && r.track.id === state.track));
 	if (!row) return;
 	if (row.top < box.scrollTop || row.top + row.height > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, row.top - 80);
 }

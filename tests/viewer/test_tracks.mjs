@@ -23,9 +23,30 @@ function manyLanes() {
 	return w.finish();
 }
 
+/** A loop that a program drives itself: 10 calls of 2 ms, 120 ms of work between rounds behind the fifth, a stop of 400 ms in the eighth. */
+function drivenLoop() {
+	const w = new TraceWriter(), start = w.type('PollStartEvent', [['worker_id', 9], ['local_queue', 11], ['task_id', 9], ['spawn_loc', 7]]), end = w.type('PollEndEvent', [['worker_id', 9]]);
+	const outside = w.type('LoopOutsideEvent', [['worker_id', 9], ['from_ns', 9], ['to_ns', 9]]), stopped = w.type('ProcessStoppedEvent', [['from_ns', 9], ['to_ns', 9], ['least_ns', 9]]);
+	const unpark = w.type('WorkerUnparkEvent', [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9], ['sched_wait_ns', 9], ['tid', 13]]), park = w.type('WorkerParkEvent', [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9], ['tid', 13]]);
+	w.at(1, w.type('SegmentMetadataEvent', [['entries', 10]]), { entries: { service: 'driven', 'runtime.main': '0', 'dial9-c.version': '0.1.0' } });
+	for (let i = 0, at = 10 * MS; i < 10; i++, at += 100 * MS) {
+		w.at(at - 1000, unpark, { worker_id: 0, local_queue: 0, cpu_time_ns: 0, sched_wait_ns: 0, tid: 7 });
+		w.at(at, start, { worker_id: 0, local_queue: 0, task_id: 5, spawn_loc: 'on_frame @ game.c:9' });
+		if (i === 7) at += 400 * MS;
+		w.at(at + 2 * MS, end, { worker_id: 0 });
+		if (i === 7) w.at(at + 2 * MS + 1, stopped, { from_ns: at - 400 * MS + MS, to_ns: at + MS, least_ns: 399 * MS });
+		w.at(at + 3 * MS, park, { worker_id: 0, local_queue: 0, cpu_time_ns: 0, tid: 7 });
+		if (i !== 4) continue;
+		w.at(at + 130 * MS, outside, { worker_id: 0, from_ns: at + 4 * MS, to_ns: at + 124 * MS });
+		at += 300 * MS;
+	}
+	return w.finish();
+}
+
 useBrowser(() => {
-	for (const folder of ['one/web-1', 'hosts/web-1', 'hosts/web-2', 'many/web-1']) mkdirSync(`${WORK}/${folder}`, { recursive: true });
+	for (const folder of ['driven/web-1', 'one/web-1', 'hosts/web-1', 'hosts/web-2', 'many/web-1']) mkdirSync(`${WORK}/${folder}`, { recursive: true });
 	writeFileSync(`${WORK}/one/web-1/trace.0.bin`, trackTrace());
+	writeFileSync(`${WORK}/driven/web-1/trace.0.bin`, drivenLoop());
 	writeFileSync(`${WORK}/hosts/web-1/trace.0.bin`, trackTrace());
 	writeFileSync(`${WORK}/hosts/web-2/trace.0.bin`, trackTrace({ service: 'back', boot: 'boot-u', host: 'beta', later: 100 * SECOND, wall: 1.7e18 - 100 * SECOND, drift: 3e6 }));
 	writeFileSync(`${WORK}/many/web-1/trace.0.bin`, manyLanes());
@@ -206,3 +227,45 @@ for (const [width, height] of [[700, 1400], [1280, 1400], [1600, 1400], [2560, 1
 			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 			await picture(`tracks-${width}-${theme}`);
 		});
+
+/** The lane's box, as rowOf() of a track. */
+const laneBox = () => page.$eval('[data-lane]', (e) => {
+	const { top, height } = e.getBoundingClientRect(), { left, width } = document.getElementById('lanes').getBoundingClientRect();
+	return { top, height, left, width };
+});
+
+test('a lane draws work between rounds and stops as kinds of their own, and tells them', async () => {
+	await open('driven', 'view', ALL);
+	const lane = await laneBox(), length = 1710 * MS;
+	const at = (ns) => lane.left + lane.width * (0.05 + (ns - 10 * MS) / length) / 1.1;
+	const tell = async (ns) => {
+		await page.mouse.move(at(ns), lane.top + lane.height / 2);
+		return eventually(() => text('#tooltip'), /./);
+	};
+	await page.keyboard.press('0');
+	await eventually(() => tell(480 * MS), /between rounds\s+120.ms/);
+	await eventually(() => tell(1250 * MS), /process stopped\s+400.ms/);
+	await picture('outside');
+});
+
+test('a finding about time between rounds frames that time, and no call', async () => {
+	await open('driven', 'view', ALL);
+	await page.waitForSelector('[data-finding]');
+	const numbers = await page.$$eval('[data-finding]', (all) => all.map((e) => [e.dataset.finding, e.innerText]));
+	const between = numbers.find(([, said]) => /between (its )?rounds/.test(said));
+	assert.ok(between, JSON.stringify(numbers));
+	await page.click(`[data-finding="${between[0]}"]`);
+	// Five times as long.
+	await eventually(() => text('#in-view'), /600.ms of/);
+	assert.doesNotMatch(await text('#selected'), /on_frame/);
+	assert.equal(await page.$eval(`[data-finding="${between[0]}"]`, (e) => e.getAttribute('aria-current')), 'true');
+});
+
+test('a finding that names no call opens the track that shows it, once it is chosen', async () => {
+	await open('one', 'view#tr=loss-', ALL);
+	await page.waitForSelector('[data-finding]');
+	assert.ok((await carets()).includes('loss-'));
+	const number = await page.$$eval('[data-finding]', (all) => all.find((e) => /events were lost|incomplete/.test(e.innerText)).dataset.finding);
+	await page.click(`[data-finding="${number}"]`);
+	await eventually(carets, (all) => all.includes('loss+'));
+});
