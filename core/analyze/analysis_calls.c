@@ -39,6 +39,7 @@ static void tell_call(const struct d9__analysis *a, const struct d9__traced_task
 		.piece = call->piece,
 		.start_ns = call->start_ns,
 		.ns = call->total_ns - call->users_ns,
+		.end_ns = call->start_ns + call->total_ns + call->nested_ns,
 		.delay_ns = call->delay_ns,
 		.on_samples = call->on_samples - call->users_on,
 		.off_samples = call->off_samples - call->users_off,

@@ -231,6 +231,7 @@ struct d9__call_end {
 				  of the library's callback that called it; 0: the loop did */
 	uint64_t piece;	       /* that it began in: |number| of struct d9__piece; 0: in none */
 	uint64_t start_ns, ns; /* |ns|: as it counts for the callback */
+	uint64_t end_ns;       /* behind loops that it ran */
 	uint64_t delay_ns;     /* from ready to running; UINT64_MAX: no wake was seen */
 	unsigned on_samples, off_samples;
 	bool open_ended;

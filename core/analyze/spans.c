@@ -287,6 +287,7 @@ static void tell_call(void (*take)(void *context, const struct d9__call_end *cal
 				    .piece = span->piece,
 				    .start_ns = span->enter_ns,
 				    .ns = ns,
+				    .end_ns = span->exit_ns,
 				    .delay_ns = UINT64_MAX };
 
 	if (inside) {

@@ -51,6 +51,18 @@ static void on_piece(void *context, struct d9__worker *worker, const struct d9__
 							.callback = piece->task->callback });
 }
 
+/* A function of the program that the loop library called inside of a call of its own. */
+static void on_function(void *context, const struct d9__call_end *call)
+{
+	const struct d9__profile *profile = context;
+
+	if (call->end_ns - call->start_ns >= profile->wanted.min_ns)
+		add(context, (struct d9__profile_call) { .start_ns = call->start_ns,
+							 .end_ns = call->end_ns,
+							 .worker = call->worker,
+							 .callback = call->callback });
+}
+
 static void on_span(void *context, const struct d9__profile_thread *thread, const char *name, uint64_t from_ns,
 		    uint64_t to_ns)
 {
@@ -66,6 +78,8 @@ void d9__profile_calls_want(struct d9__profile_calls *calls, struct d9__profile 
 	profile->calls = calls;
 	profile->analysis.on_piece = on_piece;
 	profile->analysis.on_piece_context = profile;
+	profile->analysis.spans.on_call =
+		(struct d9__call_hook) { .take = on_function, .context = profile };
 	profile->spans.on_leave = on_span;
 	profile->spans.context = profile;
 }

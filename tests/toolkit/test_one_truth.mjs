@@ -276,6 +276,34 @@ function compareSql(lines, reports, trace, error) {
 	});
 }
 
+/** Lines of folded stacks: their weights together. */
+const folded = (path, ...options) => run('export', '-f', 'folded', '-o', '-', ...options, path).trim().split('\n').filter(Boolean).reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+
+/** Calls in the charts of speedscope by what they are called. */
+function chartedCalls(path) {
+	const { shared: { frames }, profiles } = JSON.parse(run('export', '-f', 'speedscope', '-o', '-', path)), calls = {};
+	for (const { events } of profiles.filter(({ type }) => type === 'evented'))
+		for (const { type, frame } of events) if (type === 'O') calls[frames[frame].name] = (calls[frames[frame].name] ?? 0) + 1;
+	return calls;
+}
+
+/** Exports are of one process. */
+function compareExports(lines, report, path) {
+	const add = (...args) => lines.push(...differences(...args)), { samples, callbacks, workers, memory } = report, ended = new Map();
+	if (samples.on_cpu) add('export: samples', { trace: pick(samples, 'on_cpu') }, { trace: { on_cpu: folded(path, '--weight', 'samples') } });
+	for (const { name, on_cpu_samples: n } of callbacks.filter((c) => c.on_cpu_samples && /^[\w+]+$/.test(c.name)))
+		ended.set(name, (ended.get(name) ?? 0) + n);
+	for (const [name, n] of ended) add('export: samples of callbacks', { [name]: { n } }, { [name]: { n: folded(path, '--weight', 'samples', '--callback', name) } });
+	// Each stack's bytes are whole.
+	if (memory?.allocated.bytes) assert.ok(Math.abs(folded(path, '--kind', 'heap') - memory.allocated.bytes) <= memory.allocated.samples, `${folded(path, '--kind', 'heap')} bytes in the profile, ${memory.allocated.bytes} in the report`);
+	// Nested loops cut calls into several, and one that did not end has no length.
+	const begun = callbacks.reduce((sum, { polls, way }) => sum + (way.includes(' > ') ? 0 : polls), 0);
+	if (!begun || begun !== report.polls.count || workers.some(({ resumptions }) => resumptions)) return;
+	const charted = chartedCalls(path), told = {};
+	for (const { way, polls, open_ended: open } of callbacks) if (polls && !open) told[way] = (told[way] ?? 0) + polls;
+	for (const way of Object.keys(told)) if (!/[^ -~]|;/.test(way) && !report.callbacks.some((c) => c.way === way && c.open_ended)) add('export: calls', { [way]: { n: told[way] } }, { [way]: { n: charted[way] ?? 0 } });
+}
+
 for (const path of traces)
 	test(`one figure on all surfaces: ${basename(path)}`, async () => {
 		const report = JSON.parse(run('report', '--json', path)), reports = reportsOf(report), error = report.quantile_error, lines = [];
@@ -286,6 +314,7 @@ for (const path of traces)
 			comparePage(lines, reports[i], new Model([trace], { name: 'a', shown: 1, segments: 1 }), trace);
 		}
 		if (!process.env.D9_NO_SQL) compareSql(lines, reports, path, error);
+		if (reports.length === 1 && !reports[0].findings.some(({ check }) => check === 'running-at-end' || check === 'stuck-callback')) compareExports(lines, report, path);
 		assert.ok(!lines.length, `${lines.length} figures differ:\n${lines.slice(0, 60).join('\n')}`);
 	});
 
