@@ -81,18 +81,6 @@ export function pollsOfTask(trace, task) {
 	return found.sort((a, b) => trace.workers[a[0]].polls.start[a[1]] - trace.workers[b[0]].polls.start[b[1]]);
 }
 
-/** Every poll of |workers| by its start: yields [worker index, row]. */
-export function* callsInOrder(workers) {
-	const next = workers.map(() => 0);
-	for (;;) {
-		let first = -1;
-		for (let w = 0; w < workers.length; w++)
-			if (next[w] < workers[w].polls.n && (first < 0 || workers[w].polls.start[next[w]] < workers[first].polls.start[next[first]])) first = w;
-		if (first < 0) return;
-		yield [first, next[first]++];
-	}
-}
-
 /**
  * The wake that made the poll of |task| at |start| run: the newest at or before it, unless an earlier poll
  * of the task began after it.  {time, waker, by, reason} or null.

@@ -4,21 +4,13 @@
 
 import { rowsIn } from './index.js';
 import { isFunction } from './spans.js';
-import { lowerBound, newTable } from './table.js';
+import { lowerBound, tableOf } from './table.js';
 import { POLL, pollAt } from './trace.js';
 import { BY_RESUMPTION, WAKE_REASONS } from './waking.js';
 
-const RUNS = { site: Int32Array, row: Int32Array, caller: Int32Array, start: Float64Array, end: Float64Array, ns: Float64Array };
+const RUN_COLUMNS = { site: Int32Array, row: Int32Array, caller: Int32Array, start: Float64Array, end: Float64Array, ns: Float64Array };
 const STRETCHES = { start: Float64Array, end: Float64Array, run: Int32Array };
 const USERS = { start: Float64Array, end: Float64Array, run: Int32Array };
-
-/** Columns of |shape| of |rows|, objects of it, in the order of |key|. */
-function tableOf(shape, rows, key) {
-	const table = newTable(shape), sorted = key ? rows.sort((a, b) => a[key] - b[key]) : rows;
-	for (const [name, type] of Object.entries(shape)) table[name] = type.from(sorted, (row) => row[name]);
-	table.n = table.size = rows.length;
-	return table;
-}
 
 /** When calls go on behind a loop inside them, by task. */
 function resumptionsOf({ wakes }) {
@@ -33,7 +25,7 @@ function resumptionsOf({ wakes }) {
 }
 
 /** The polls of |worker| as runs: {runs, ofRow: number of the run of each poll, pieces: rows of those that have several}. */
-function callsOf({ polls }, resumptions) {
+function callRuns({ polls }, resumptions) {
 	const runs = [], ofRow = new Int32Array(polls.n), pieces = new Map(), newest = new Map();
 	for (let row = 0; row < polls.n; row++) {
 		const task = polls.task[row], start = polls.start[row], end = start + polls.dur[row], before = newest.get(task);
@@ -56,9 +48,10 @@ function inPieces({ polls }, rows, from, to) {
 	return rows.map((row) => [Math.max(from, polls.start[row]), Math.min(to, polls.start[row] + polls.dur[row])]).filter(([a, b]) => b > a);
 }
 
-/** Runs of |worker| where some are no polls: {runs, ofRow and pieces as of callsOf(), stretches of their own time, users: functions that no other function is around}. */
+/** Runs of |worker| where some are no polls: {runs, ofRow and pieces as of callRuns(), stretches of their own time, users: functions that no other function is around}. */
 function mixedRuns(trace, worker, functions, resumptions) {
-	const { polls } = worker, { runs, ofRow, pieces } = callsOf(worker, resumptions), stretches = [], users = [], taken = new Map();
+	const byStart = (a, b) => a.start - b.start;
+	const { polls } = worker, { runs, ofRow, pieces } = callRuns(worker, resumptions), stretches = [], users = [], taken = new Map();
 	let outer = { end: -Infinity, call: -1 };
 	for (const { start, end, name } of functions) {
 		const row = pollAt(polls, start), call = row < 0 ? -1 : ofRow[row], rows = pieces.get(call);
@@ -83,16 +76,16 @@ function mixedRuns(trace, worker, functions, resumptions) {
 		}
 		if (at < end || !polls.dur[row]) stretches.push({ start: at, end, run });
 	}
-	return { runs: tableOf(RUNS, runs), ofRow, pieces, stretches: tableOf(STRETCHES, stretches, 'start'), users: tableOf(USERS, users, 'start'),
+	return { runs: tableOf(RUN_COLUMNS, runs), ofRow, pieces, stretches: tableOf(STRETCHES, stretches.sort(byStart)), users: tableOf(USERS, users.sort(byStart)),
 		longest: stretches.reduce((most, { start, end }) => Math.max(most, end - start), 0) };
 }
 
-const known = new WeakMap();
+const runsByTrace = new WeakMap();
 
 /** What is known of the runs of |worker|; null: each is a poll. */
 function runsOf(trace, worker) {
-	if (!known.has(trace)) known.set(trace, { resumptions: resumptionsOf(trace), workers: new Map() });
-	const { resumptions, workers } = known.get(trace);
+	if (!runsByTrace.has(trace)) runsByTrace.set(trace, { resumptions: resumptionsOf(trace), workers: new Map() });
+	const { resumptions, workers } = runsByTrace.get(trace);
 	if (workers.has(worker)) return workers.get(worker);
 	const spans = trace.spans.get(worker.id), functions = [], { polls } = worker;
 	for (let i = 0; i < (spans?.n ?? 0); i++)
@@ -103,7 +96,7 @@ function runsOf(trace, worker) {
 	return workers.get(worker);
 }
 
-function eachPoll({ polls }, from, to, visit) {
+function eachPollRun({ polls }, from, to, visit) {
 	const [first, last] = rowsIn(polls, from, to);
 	for (let row = first; row < last; row++) {
 		const start = polls.start[row], ns = polls.dur[row];
@@ -111,7 +104,7 @@ function eachPoll({ polls }, from, to, visit) {
 	}
 }
 
-function eachMixed({ polls }, { runs, stretches, longest }, from, to, visit) {
+function eachMixedRun({ polls }, { runs, stretches, longest }, from, to, visit) {
 	const parts = new Map();
 	for (let i = lowerBound(stretches.start, from - longest, stretches.n); i < stretches.n && stretches.start[i] < to; i++) {
 		const start = stretches.start[i], end = stretches.end[i], run = stretches.run[i];
@@ -131,8 +124,8 @@ function eachMixed({ polls }, { runs, stretches, longest }, from, to, visit) {
  */
 export function eachRun(trace, worker, from, to, visit) {
 	const mixed = runsOf(trace, worker), { unended, running } = worker;
-	if (mixed) eachMixed(worker, mixed, from, to, visit);
-	else eachPoll(worker, from, to, visit);
+	if (mixed) eachMixedRun(worker, mixed, from, to, visit);
+	else eachPollRun(worker, from, to, visit);
 	// Those that had not ended have no length.
 	const began = (site, caller, start) => start >= from && start < to && visit({ site, row: -1, run: -1, caller, start, ns: NaN, part: 0, openEnded: false });
 	if (running && unended) began(unended.site, -1, unended.start);
@@ -171,10 +164,12 @@ export function rowsOfRun(trace, worker, { run, row, ns }) {
 	return [...byRow.values()];
 }
 
-/** Whether the poll in |row| of |worker| goes on with a call that a loop inside had cut. */
-export function isResumed(trace, worker, row) {
-	const mixed = runsOf(trace, worker);
-	return Boolean(mixed) && mixed.runs.row[mixed.ofRow[row]] !== row;
+/** The places of all functions that ran: those that loops called, and those that their libraries called inside of these. */
+export function placesOf(trace) {
+	const places = new Set(trace.stats.keys());
+	for (const { name, n } of trace.spans.values())
+		for (let i = 0; i < n; i++) if (!places.has(name[i]) && isFunction(trace.strings[name[i]])) places.add(name[i]);
+	return places;
 }
 
 /** The place of the function that ran on |worker| in the poll |row| (-1: none, or the one that has not ended) at |time|, or -1. */

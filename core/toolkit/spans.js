@@ -5,7 +5,7 @@
 import { TYPE } from './frames.js';
 import { placeOfField } from './known.js';
 import { nameOfLocation } from './stacks.js';
-import { newTable } from './table.js';
+import { tableOf } from './table.js';
 
 const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array, name: Int32Array, life: Int32Array, task: Float64Array };
 const SPAN_LIVES = { name: Int32Array, start: Float64Array, end: Float64Array };
@@ -16,14 +16,6 @@ export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Ev
 const ROLE_TYPES = { 'span.start': [TYPE.I64, TYPE.VARINT, TYPE.U8, TYPE.U16, TYPE.U32], 'span.name': [TYPE.STRING, TYPE.POOLED_STRING] };
 for (const role of ['span.duration', 'thread_id', 'tokio.task_id', 'tokio.worker_id']) ROLE_TYPES[role] = ROLE_TYPES['span.start'];
 const TIME_UNITS = { ns: 1n, us: 1000n, ms: 1000000n, s: 1000000000n };
-
-/** Columns of |shape| for |rows|, objects of it. */
-function tableOf(shape, rows) {
-	const table = newTable(shape);
-	for (const [name, type] of Object.entries(shape)) table[name] = type.from(rows, (row) => row[name]);
-	table.n = table.size = rows.length;
-	return table;
-}
 
 /**
  * The roles of a schema's fields: {role: {field, unit}}; null: its events are no spans, as no field has the

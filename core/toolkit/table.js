@@ -37,6 +37,14 @@ export function newTable(shape) {
 	return table;
 }
 
+/** Columns of |shape| for |rows|, objects of it. */
+export function tableOf(shape, rows) {
+	const table = newTable(shape);
+	for (const [name, type] of Object.entries(shape)) table[name] = type.from(rows, (row) => row[name]);
+	table.n = table.size = rows.length;
+	return table;
+}
+
 /** Make room for more rows, in |more| columns beside the table, too. */
 export function growTable(table, budget, more = []) {
 	const names = Object.keys(table).filter((name) => ArrayBuffer.isView(table[name]));

@@ -17,7 +17,11 @@ function lanesText({ lanes }) {
 	return names.length > LANES_SHOWN ? `${names.slice(0, LANES_SHOWN).join(', ')} and ${names.length - LANES_SHOWN} more` : names.join(', ');
 }
 
+/** A length, where one of its calls has ended. */
+const lengthText = (ns) => (ns >= 0 ? showDuration(ns) : '–');
+
 function longestCallCell(row) {
+	if (row.row < 0) return lengthText(row.longest);
 	return element('button', { class: 'link', title: 'Go to this call', onclick: () => selectCall(row.lane, row.row, true) },
 		element('i', { class: `swatch k${durationClass(row.longest)}` }), showDuration(row.longest));
 }
@@ -33,8 +37,8 @@ export class CallbackTab {
 				{ key: 'loop', title: 'loop', class: 'faint optional', value: lanesText, cell: lanesText },
 				{ key: 'n', title: 'calls', number: true, value: (r) => r.n, cell: (r) => showCount(r.n) },
 				{ key: 'total', title: 'in sum', hint: 'Time inside of the range', number: true, class: 'strong', value: (r) => r.total, cell: (r) => showDuration(r.total) },
-				{ key: 'p50', title: 'p50', hint: 'Half of the calls took no longer', number: true, value: (r) => r.durations.quantile(0.5), cell: (r) => showDuration(r.durations.quantile(0.5)) },
-				{ key: 'p99', title: 'p99', hint: '99 % of the calls took no longer', number: true, value: (r) => r.durations.quantile(0.99), cell: (r) => showDuration(r.durations.quantile(0.99)) },
+				{ key: 'p50', title: 'p50', hint: 'Half of the calls took no longer', number: true, value: (r) => r.durations.quantile(0.5), cell: (r) => lengthText(r.durations.quantile(0.5)) },
+				{ key: 'p99', title: 'p99', hint: '99 % of the calls took no longer', number: true, value: (r) => r.durations.quantile(0.99), cell: (r) => lengthText(r.durations.quantile(0.99)) },
 				{ key: 'longest', title: 'longest', number: true, value: (r) => r.longest, cell: longestCallCell },
 				{ key: 'parts', title: 'time', class: 'parts-cell', hint: 'Where the time of its calls went: on the CPU, ready, blocked, unknown', cell: (r) => (this.partsOf(r) ? partsBar(this.partsOf(r)) : '…') },
 			] });

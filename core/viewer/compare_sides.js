@@ -7,6 +7,7 @@
 import { callbackKey } from '../toolkit/compare.js';
 import { foldProfiles } from '../toolkit/fold.js';
 import { PROFILE_KINDS, WHOLE, profileOf } from '../toolkit/profile.js';
+import { placesOf } from '../toolkit/runs.js';
 import { showDuration, showName, showTime } from '../toolkit/show.js';
 import { frameNames } from './folded.js';
 import { threadsOf } from './scope.js';
@@ -76,7 +77,7 @@ function stacksOfSide(side, kind, key) {
 	const profiles = [];
 	let samples = 0, sum = 0;
 	for (const trace of side.traces) {
-		const sites = key ? [...trace.stats.keys()].filter((site) => callbackKey(side.nameOf(trace, site)) === key) : [-1];
+		const sites = key ? [...placesOf(trace)].filter((site) => callbackKey(side.nameOf(trace, site)) === key) : [-1];
 		const workers = side.keep ? trace.workers.filter((worker) => side.keep(trace, worker)) : null;
 		const threads = workers ? { workers: new Set(workers.map((w) => w.id)), tids: new Set(workers.flatMap((w) => w.tids)) } : {};
 		for (const site of sites)

@@ -133,6 +133,27 @@ test('each check of dial9 report has a recipe with a command, and a line that sa
 	assert.deepEqual(lines.flatMap((line) => named(line.split('|')[1])).sort(), [...checks].sort());
 });
 
+test('each key of the report has a place in its document, and each table and view of a query in its manual page', () => {
+	work = join(prepared, 'fresh');
+	const keys = new Set(), document = readFileSync(join(core, 'doc', 'REPORT-JSON.md'), 'utf8'), page = readFileSync(join(core, 'man', 'dial9-query.1'), 'utf8');
+	const collect = (value, of) => {
+		if (Array.isArray(value)) value.forEach((item) => collect(item, of));
+		else if (value && typeof value === 'object')
+			for (const [key, inner] of Object.entries(value)) {
+				// The keys of these are names of what was recorded.
+				if (!/^(events|loss|metadata|by_reason|left_out|frames)$/.test(of)) keys.add(key);
+				collect(inner, key);
+			}
+	};
+	collect(JSON.parse(run('dial9', 'report', '--json', 'traces').stdout), '');
+	assert.ok(keys.size > 100);
+	assert.deepEqual([...keys].filter((key) => !new RegExp(`\`([a-z_.]+\\.)?${key}(\\[\\])?\``).test(document)), []);
+	const tables = [...run('dial9', 'query', '--schema').stdout.matchAll(/^CREATE (?:TABLE|VIEW) (\w+)/gm)].map(([, name]) => name);
+	assert.ok(tables.length > 15);
+	const told = new Set([...page.matchAll(/^\.B ([a-z, ]+)$/gm)].flatMap(([, names]) => names.split(', ')));
+	assert.deepEqual(tables.filter((name) => !told.has(name)), []);
+});
+
 test('skills name only commands, options and skills that there are', () => {
 	const known = new Set(skills.map((file) => file.slice(0, -3))), commands = new Set(run('dial9', 'help').stdout.match(/^ {2}[a-z]+/gm).map((line) => line.trim()));
 	for (const file of skills) {
