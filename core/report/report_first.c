@@ -16,9 +16,12 @@
 #include "text/page.h"
 #include "text/units.h"
 
-/* Findings that have a line of their own at most, and rows that the table has at least. */
+/* Findings that have a line of their own at most, and the worst, of which all is told. */
 #define FINDINGS_MAX 8
-#define ROWS_MIN     3
+#define FINDINGS_WHOLE 2
+
+/* Rows that the table has at least beside further findings; it gives way to the worst. */
+#define ROWS_MIN 3
 
 /* Of so many findings, each may have two lines of advice; of more, the first alone. */
 #define ADVICE_IN_TWO 3
@@ -39,7 +42,7 @@
 #define NAME_PART 3
 #define NAME_MIN  18
 
-/* The parts of a finding here, in the order in which room is given. */
+/* The parts of a finding here, in the order in which they stand. */
 enum part {
 	PART_LINE,
 	PART_TIME,
@@ -291,8 +294,12 @@ static void put_effects(struct first *first, const struct d9__finding *finding)
 	free(text);
 }
 
-/* "  at: 83 % in render_row (svc.c:88)", "time: 62 % on CPU, 38 % blocked": |text| in one line, if there is one. */
-static void make_part(struct first *first, struct shown *shown, enum part part, const char *label, const char *text)
+/*
+ * "  at: 83 % in render_row (svc.c:88)", "time: 62 % on CPU, 38 % blocked": |text|, if there is
+ * one; in one line, or |whole|: what a call waited for, and who had it.
+ */
+static void make_part(struct first *first, struct shown *shown, enum part part, const char *label,
+		      const char *text, bool whole)
 {
 	char *fitting;
 	size_t size;
@@ -300,7 +307,7 @@ static void make_part(struct first *first, struct shown *shown, enum part part, 
 
 	if (!out)
 		return;
-	fitting = shorten_prose(text, edge_of(first->page) - INDENT);
+	fitting = whole ? strdup(text) : shorten_prose(text, edge_of(first->page) - INDENT);
 	d9__page_put(first->page, D9__FAINT, label);
 	if (fitting)
 		d9__page_wrap(first->page, fitting, INDENT, INDENT);
@@ -321,10 +328,13 @@ static void make_parts(struct first *first, struct shown *shown, const struct d9
 		return;
 	put_line(first, shown->item);
 	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
-	make_part(first, shown, PART_TIME, "time: ", finding->time);
-	make_part(first, shown, PART_HOT, "  at: ", finding->blocked ? finding->blocked : finding->hot);
+	make_part(first, shown, PART_TIME, "time: ", finding->time, false);
+	make_part(first, shown, PART_HOT,
+		  "  at: ", finding->blocked ? finding->blocked : finding->hot,
+		  finding->blocked != NULL);
 	if (finding->has_gain)
-		make_part(first, shown, PART_GAIN, "gain: ", d9__gain_text(&finding->gain, gain, sizeof(gain)));
+		make_part(first, shown, PART_GAIN,
+			  "gain: ", d9__gain_text(&finding->gain, gain, sizeof(gain)), false);
 	if (finding->n_effects) {
 		out = begin_part(first->page, &shown->parts[PART_EFFECTS], &size);
 		if (!out)
@@ -380,10 +390,14 @@ static void choose(struct first *first)
 	}
 }
 
-/* Take |part| of |shown| if |*left| lines are enough for it. */
+/* Take |part| of |shown| if |*left| lines are enough for it; without its line there is none of it.
+ */
 static bool take(struct shown *shown, enum part part, unsigned *left)
 {
-	if (!shown->parts[part] || shown->lines[part] > *left)
+	if (shown->wanted[part])
+		return true;
+	if (!shown->parts[part] || shown->lines[part] > *left ||
+	    (part != PART_LINE && !shown->wanted[PART_LINE]))
 		return false;
 	shown->wanted[part] = true;
 	*left -= shown->lines[part];
@@ -391,32 +405,68 @@ static bool take(struct shown *shown, enum part part, unsigned *left)
 }
 
 /*
- * Findings first, with the advice of the first; then what followed from each, then what else to do.  The worst has its
- * line however few there are.
+ * Find the worst findings of the program; what is known of the data stands in front of them, and
+ * counts only where nothing else is wrong.  Returns how many there are.
  */
-static unsigned share(struct first *first, unsigned left)
+static size_t find_worst(struct first *first, struct shown *worst[FINDINGS_WHOLE])
 {
-	unsigned line = first->n_shown ? first->shown[0].lines[PART_LINE] : 0;
-	unsigned kept = first->n_shown ? first->shown[0].lines[PART_ADVICE] : 0;
 	size_t n = 0;
 
-	if (left < line)
-		left = line;
-	if (left < line + kept)
-		kept = 0;
+	for (size_t i = 0; i < first->n_shown && n < FINDINGS_WHOLE; i++)
+		if (first->shown[i].item->finding->about != D9__ABOUT_DATA)
+			worst[n++] = &first->shown[i];
+	for (size_t i = 0; i < first->n_shown && n < FINDINGS_WHOLE; i++)
+		if (first->shown[i].item->finding->about == D9__ABOUT_DATA)
+			worst[n++] = &first->shown[i];
+	return n;
+}
+
+/*
+ * Take the lines up to the worst finding, and what to do about that, however few lines are left;
+ * then what there is of the worst, the evidence last.
+ */
+static void take_worst(struct first *first, unsigned *left)
+{
+	static const enum part by_worth[] = { PART_LINE,    PART_ADVICE, PART_HOT,
+					      PART_EFFECTS, PART_TIME,	 PART_GAIN };
+	struct shown *worst[FINDINGS_WHOLE];
+	size_t n = find_worst(first, worst);
+	unsigned least;
+
+	if (!n)
+		return;
+	least = worst[0]->lines[PART_ADVICE];
+	for (const struct shown *shown = first->shown; shown <= worst[0]; shown++)
+		least += shown->lines[PART_LINE];
+	if (*left < least)
+		*left = least;
+	for (struct shown *shown = first->shown; shown <= worst[0]; shown++)
+		take(shown, PART_LINE, left);
+	take(worst[0], PART_ADVICE, left);
+	for (size_t i = 0; i < sizeof(by_worth) / sizeof(by_worth[0]); i++)
+		for (size_t j = 0; j < n; j++)
+			take(worst[j], by_worth[i], left);
+}
+
+/*
+ * The worst findings first, for which the table of |table| lines gives way; then a line of each
+ * other, what followed from it, and what else to do.  Returns how many lines are left.
+ */
+static unsigned share(struct first *first, unsigned left, unsigned table)
+{
+	unsigned kept;
+	size_t n = 0;
+
+	take_worst(first, &left);
+	kept = left < table ? left : table;
 	left -= kept;
 	while (n < first->n_shown && take(&first->shown[n], PART_LINE, &left))
 		n++;
 	first->n_shown = n;
-	left += kept;
-	for (enum part part = PART_TIME; part < PARTS; part++) {
-		if (n && part == PART_EFFECTS)
-			take(&first->shown[0], PART_ADVICE, &left);
+	for (enum part part = PART_TIME; part < PARTS; part++)
 		for (size_t i = 0; i < n; i++)
-			if (!first->shown[i].wanted[part])
-				take(&first->shown[i], part, &left);
-	}
-	return left;
+			take(&first->shown[i], part, &left);
+	return left + kept;
 }
 
 /* ---- lines ---- */
@@ -590,8 +640,10 @@ static void put_table(struct first *first, unsigned left)
 {
 	const struct d9__report_all *all = first->all;
 	unsigned fixed = table_lines(first);
-	size_t rows = left > fixed + ROWS_MIN ? left - fixed : ROWS_MIN;
+	size_t rows = left > fixed ? left - fixed : 0;
 
+	if (!rows)
+		return;
 	if (rows > all->style->top)
 		rows = all->style->top;
 	if (all->n > 1) {
@@ -655,8 +707,8 @@ void d9__report_first(const struct d9__report_all *all)
 	 * One line for what is left out, if something will be; one that less(1) wants to spare before it ends by
 	 * itself, in which the command stands that was typed.
 	 */
-	fixed = header.lines + end.lines + table_lines(&first) + ROWS_MIN + 2;
-	left = share(&first, left > fixed ? left - fixed : 1) + table_lines(&first) + ROWS_MIN;
+	fixed = header.lines + end.lines + 2;
+	left = share(&first, left > fixed ? left - fixed : 0, table_lines(&first) + ROWS_MIN);
 	free(end.text);
 	end = measured(&first, put_end);
 	put_measured(&first, &header);
