@@ -128,7 +128,8 @@ void d9__report_put_awake(FILE *out, const struct d9__analysis *a, const struct 
 
 void d9__report_put_taken(FILE *out, const struct d9__owners *owners)
 {
-	if (!owners->taken_ns ||
+	/* Of a loop that hardly ever woke it is no matter. */
+	if (100 * owners->taken_ns < owners->taken_ns + owners->left_ns ||
 	    TAKEN_PART * owners->taken_ns < owners->awake_ns + owners->taken_ns)
 		return;
 	fputs("; without a CPU for another ", out);
