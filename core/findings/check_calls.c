@@ -44,6 +44,9 @@
 #define SLEEPS_CRITICAL_SHARE 0.5
 #define SHARE_LEAST_NS	      D9__SECOND_NS
 
+/* A loop stands in a lock if it has one in so many parts of all the waits for it. */
+#define CONVOY_PART 20
+
 /* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
 #define OVERRUNS     7
 #define OVERRUN_PART 4
@@ -441,6 +444,33 @@ static void sleeping_callback(struct d9__findings *findings, const struct d9__ca
 	d9__finding_explain(findings, finding, callback);
 }
 
+/* A lock in which several loops stand: tell which, and keep who held it, for other callbacks that
+ * wait for it. */
+static void add_convoy(struct d9__findings *findings, struct d9__finding *finding,
+		       const struct d9__callback *callback,
+		       const struct d9__finding_blocked *blocked)
+{
+	const struct d9__analysis *a = findings->analysis;
+	char loops[256] = "";
+	size_t n = 0;
+
+	if (!finding || !blocked->lock)
+		return;
+	snprintf(finding->held_in, sizeof(finding->held_in), "%s", blocked->held_in);
+	for (size_t i = 0; i < callback->n_on && i < a->timeline.n; i++) {
+		const struct d9__callback_on *on = callback->on[i];
+		size_t used = strlen(loops);
+
+		if (!on || CONVOY_PART * on->time.blocked_ns < callback->time.blocked_ns)
+			continue;
+		snprintf(loops + used, sizeof(loops) - used, "%s%llu", n++ ? ", " : "",
+			 (unsigned long long)a->timeline.items[i]->id);
+	}
+	if (n > 1)
+		d9__finding_append(findings, finding, "%zu loops stand in it: workers %s.", n,
+				   loops);
+}
+
 static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *most = most_blocked(findings, callback);
@@ -507,6 +537,8 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (d9__stall_is_blocked(callback->stalls[i].stall))
 			add_blocked(findings, finding, callback->stalls[i].stall);
+	if (known)
+		add_convoy(findings, finding, callback, &blocked);
 	if (starved)
 		add_starved(findings, finding);
 	d9__finding_explain(findings, finding, callback);

@@ -42,7 +42,7 @@ static bool is_victim(const struct d9__helper_giver *giver)
 	       giver->behind_ns / WAIT_PART >= giver->run_ns;
 }
 
-/* Who of |helper|'s givers holds the threads that |victim| waits for; NULL: no one more than
+/* The giver of |helper| that holds the threads which |victim| waits for; NULL: no one more than
  * itself. */
 static const struct d9__helper_giver *culprit_of(const struct d9__helper *helper,
 						 const struct d9__helper_giver *victim)

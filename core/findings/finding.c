@@ -113,6 +113,27 @@ static __attribute__((format(printf, 3, 0))) void set_text(struct d9__findings *
 	}
 }
 
+void d9__finding_append(struct d9__findings *findings, struct d9__finding *finding,
+			const char *format, ...)
+{
+	char *more = NULL, *message = NULL;
+	va_list args;
+
+	if (!finding || !finding->message)
+		return;
+	va_start(args, format);
+	set_text(findings, &more, format, args);
+	va_end(args);
+	if (!more || asprintf(&message, "%s %s", finding->message, more) < 0) {
+		findings->err = -ENOMEM;
+		free(more);
+		return;
+	}
+	free(more);
+	free(finding->message);
+	finding->message = message;
+}
+
 void d9__finding_set_brief(struct d9__findings *findings, struct d9__finding *finding, const char *format, ...)
 {
 	va_list args;

@@ -78,6 +78,7 @@ struct d9__finding {
 	bool machine;        /* about the machine, not about the program */
 	const struct d9__callback *callback; /* that it is about, or NULL */
 	const char *source;  /* where that is, "hello.c:52", or NULL; borrowed */
+	char held_in[48];    /* the function that held the lock it waits for, or "" */
 	uint64_t task;       /* an example, for dial9 diagram --task; 0: none */
 	struct d9__evidence evidence[D9__EVIDENCE_MAX];
 	size_t n_evidence;
@@ -148,6 +149,10 @@ struct d9__shown_name d9__finding_name(const struct d9__callback *callback);
 /* |finding| is about |callback|: its name, its source. */
 void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,
 			      const struct d9__callback *callback);
+
+/* Append a sentence to |finding|'s message. */
+void d9__finding_append(struct d9__findings *findings, struct d9__finding *finding,
+			const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Set |finding|'s brief.  |finding| may be NULL, here and below. */
 void d9__finding_set_brief(struct d9__findings *findings, struct d9__finding *finding,

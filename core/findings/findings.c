@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,92 @@ static void fold_sites(struct d9__findings *findings)
 	}
 }
 
+/* Whether the texts say the same of other workers: they differ in figures and units alone. */
+static bool is_alike(const char *a, const char *b)
+{
+	static const char figures[] = "0123456789., unmskMGiB%";
+
+	if (!a || !b)
+		return a == b;
+	for (;;) {
+		a += strspn(a, figures);
+		b += strspn(b, figures);
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+		a++;
+		b++;
+	}
+}
+
+/* Whether both tell of one thing on two loops: by what they name, or without a name by what they
+ * say. */
+static bool is_same_on_another(const struct d9__finding *a, const struct d9__finding *b)
+{
+	if (a->rank != b->rank || a->callback != b->callback || !a->n_evidence || !b->n_evidence ||
+	    !a->evidence[0].has_worker || !b->evidence[0].has_worker ||
+	    a->evidence[0].worker == b->evidence[0].worker)
+		return false;
+	return a->name && b->name ? !strcmp(a->name, b->name)
+				  : !a->name && !b->name && is_alike(a->brief, b->brief);
+}
+
+/* Whether both wait for one lock, as far as is known who held it. */
+static bool is_same_lock(const struct d9__finding *a, const struct d9__finding *b)
+{
+	return a->rank == b->rank && a->held_in[0] && !strcmp(a->held_in, b->held_in);
+}
+
+/* |other| is told by |finding|, as is what it explains. */
+static void merge(struct d9__findings *findings, struct d9__finding *finding,
+		  struct d9__finding *other)
+{
+	for (size_t i = 0; i < findings->n_explained; i++)
+		if (findings->explained[i].finding == other)
+			findings->explained[i].finding = finding;
+	take_out(findings, other);
+	d9__finding_release(other);
+}
+
+/* Equal findings of several loops are one, and a lock in which several loops stand is one: the
+ * worst tells of all. */
+static void fold_loops(struct d9__findings *findings)
+{
+	for (size_t i = 0; i < findings->n; i++) {
+		struct d9__finding *finding = findings->items[i];
+		char others[160] = "", waiters[160] = "";
+		size_t n_others = 0, n_waiters = 0;
+
+		for (size_t j = i + 1; j < findings->n;) {
+			struct d9__finding *other = findings->items[j];
+
+			if (is_same_on_another(finding, other)) {
+				size_t used = strlen(others);
+
+				snprintf(others + used, sizeof(others) - used, "%s%" PRIu64,
+					 n_others++ ? ", " : "", other->evidence[0].worker);
+				merge(findings, finding, other);
+			} else if (is_same_lock(finding, other)) {
+				struct d9__shown_name waiter = d9__finding_name(other->callback);
+				size_t used = strlen(waiters);
+
+				snprintf(waiters + used, sizeof(waiters) - used, "%s%.*s",
+					 n_waiters++ ? ", " : "", waiter.len, waiter.text);
+				merge(findings, finding, other);
+			} else {
+				j++;
+			}
+		}
+		if (n_others)
+			d9__finding_append(findings, finding, "So it is on %zu other worker%s: %s.",
+					   n_others, n_others == 1 ? "" : "s", others);
+		if (n_waiters)
+			d9__finding_append(findings, finding, "%s wait%s for the same lock.",
+					   waiters, n_waiters == 1 ? "s" : "");
+	}
+}
+
 /* Put consequences under their causes.  The findings are in order. */
 static void attach_effects(struct d9__findings *findings)
 {
@@ -303,6 +390,7 @@ int d9__findings_finish(struct d9__findings *findings)
 {
 	sort(findings);
 	fold_sites(findings);
+	fold_loops(findings);
 	attach_effects(findings);
 	sort(findings);
 	add_hot(findings);

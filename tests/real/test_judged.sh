@@ -32,7 +32,7 @@ warnings() {
 		.map((f) => f.check + " " + f.name).join(", ")'
 }
 
-# judged LIBRARY:NAME "CHECK OWNER" [ADVICE]
+# judged LIBRARY:NAME "CHECK OWNER" [WORDS in sentence or advice]
 judged() {
 	case $wanted in "  " | *" $1 "*) ;; *) return 0 ;; esac
 	library=${1%%:*}
@@ -46,7 +46,7 @@ judged() {
 	}
 	[ -z "${3:-}" ] || "$dial9" report --json "$dir/guilty" | grep -q "$3" || {
 		"$dial9" report "$dir/guilty" | head -12
-		fail "$1: no advice says $3"
+		fail "$1: the report does not say $3"
 	}
 	record twin "$library" "$name" innocent
 	found=$(warnings twin)
@@ -69,7 +69,7 @@ judged glib:hold_between 'between-rounds sweep_cache'
 
 # By slept time, whatever the clock says of a write that the kernel interrupted; and advice by the call.
 judged libevent:lock_and_write 'blocked-callback on_request' 'Hold the lock'
-judged libevent:convoy 'blocked-callback on_request' 'Hold the lock'
+judged libevent:convoy 'blocked-callback on_request' 'stand in it: workers'
 judged libevent:forks 'long-callback run_hook' 'posix_spawn'
 judged libevent:write_again 'long-callback send_page' 'Wait for writability'
 judged libevent:asks_time 'long-callback wait_for_device' "the loop's time"
@@ -89,3 +89,7 @@ judged glib:seconds_late 'long-callback hold_second'
 # The long jobs that fill a pool are accused, and not the short ones behind them.
 judged glib:full_pool 'helper-queue on_report'
 judged glib:own_pool 'helper-queue push_long'
+
+# What eight loops have alike is one finding, which names them.
+judged libevent:eight_between 'between-rounds expire_part' 'So it is on . other workers'
+judged libevent:eight 'long-callback flush_part'

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "story.h"
@@ -181,6 +182,34 @@ static void test_each_loop_is_judged_by_itself(void)
 	story_free(&s);
 }
 
+static void test_what_several_loops_have_alike_is_one_finding_that_names_them(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned worker = 0; worker < 8; worker++)
+		story_unpark(&s, worker, worker, 0);
+	for (unsigned worker = 0; worker < 8; worker++)
+		story_outside(&s, worker, MS(10), MS(200) + MS(1) * (worker == 5));
+	for (unsigned worker = 0; worker < 8; worker++)
+		story_park(&s, worker, MS(250) + worker, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(s.findings.n, 1);
+	CU_ASSERT_EQUAL(s.findings.by_severity[D9__CRITICAL], 1);
+	CU_ASSERT(has(between(&s)->message, "holds worker 5's loop"));
+	CU_ASSERT(has(between(&s)->message, "So it is on 7 other workers: "));
+	for (unsigned worker = 0; worker < 8; worker++) {
+		char name[16];
+
+		if (worker == 5)
+			continue;
+		snprintf(name, sizeof(name), " %u", worker);
+		CU_ASSERT(has(between(&s)->message, name));
+	}
+	story_free(&s);
+}
+
 /* ---- the function, by samples ---- */
 
 enum {
@@ -296,6 +325,8 @@ static CU_TestInfo tests[] = {
 	{ "a program that sleeps between rounds is not accused of work",
 	  test_a_program_that_sleeps_between_rounds_is_not_accused_of_work },
 	{ "each loop is judged by itself", test_each_loop_is_judged_by_itself },
+	{ "what several loops have alike is one finding that names them",
+	  test_what_several_loops_have_alike_is_one_finding_that_names_them },
 	{ "the function that the loop's caller called is named",
 	  test_the_function_that_the_loop_s_caller_called_is_named },
 	{ "without its caller the outermost function below main() is named",
