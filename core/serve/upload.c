@@ -211,7 +211,7 @@ static const struct refusal *append(struct d9__upload *upload, const struct piec
 
 	if (!*upload->directory || upload->child || strcmp(upload->id, piece->id) ||
 	    piece->at != upload->taken || len > upload->total - upload->taken ||
-	    (piece->file != upload->n_files && piece->file + 1 != upload->n_files))
+	    piece->file > upload->n_files || piece->file + 1 < upload->n_files)
 		return &strange;
 	if (piece->file == upload->n_files)
 		refusal = next_file(upload, piece->name);

@@ -160,6 +160,7 @@ elif way == 'posts':
             ('more than was said', sent('name=x&bytes=3', garbage)),
             ('not the first piece', sent('name=x&bytes=100&at=16', garbage)),
             ('not the first file', sent('name=x&bytes=100&file=1', garbage)),
+            ('a file of a number as large as they go', sent('name=x&bytes=100&file=18446744073709551615', garbage)),
             ('in chunks', said(f'POST {url.path}api/report?name=x HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n'.encode()
                                + b'3\r\nTRC\r\n0\r\n\r\n')),
             ('endless chunks', said(f'POST {url.path}api/report?name=x HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n'.encode()
@@ -170,6 +171,8 @@ elif way == 'posts':
             ('a first piece', sent('name=x&bytes=40', garbage)),
             ('another file of that name', sent('name=x&bytes=40&at=16&file=1', garbage)),
             ('the piece behind one that was refused', sent('name=y&bytes=40&at=16&file=1', garbage)),
+            ('a first piece', sent('name=x&bytes=40', garbage)),
+            ('a file below the first', sent('name=y&bytes=40&at=16&file=18446744073709551615', garbage)),
             ('a first piece', sent('name=x&bytes=40', garbage)),
             ('a file that leaves one out', sent('name=y&bytes=40&at=16&file=2', garbage)),
             ('garbage', sent('name=trace.0.bin', garbage)),
