@@ -144,11 +144,19 @@ static int on_stuck_poll(struct d9__analysis *a, const struct d9_event *event)
 	return set_asleep(a, task, where, event->timestamp_ns);
 }
 
+static uint64_t living(const struct d9__tasks *tasks)
+{
+	int64_t n = (int64_t)tasks->at_start + tasks->change;
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
 static int on_process_state(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t held[D9__HELD] = {
 		[D9__HELD_MEMORY] = d9_event_known_u64(event, D9_PROCESS_STATE_RESIDENT_BYTES, 0),
 		[D9__HELD_DESCRIPTORS] = d9_event_known_u64(event, D9_PROCESS_STATE_DESCRIPTORS, 0),
+		[D9__HELD_TASKS] = living(&a->tasks),
 	};
 
 	return d9__growth_add(&a->growth, &a->callbacks, event->timestamp_ns, held);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/growth.h"
+#include "base/time.h"
 
 /* Callbacks that are compared with growth: work for each sample, so not as many as a trace may name. */
 #define CALLBACKS_MAX 256
@@ -120,6 +121,84 @@ bool d9__growth_is_steady(const struct d9__growth_state *state, enum d9__held wh
 		before = now;
 	}
 	return true;
+}
+
+/* ---- lines ---- */
+
+/* A line needs so many points, in so long a time, and this much of all that happened lies on it. */
+#define LINE_POINTS 20
+#define LINE_NS	    (60 * D9__SECOND_NS)
+#define LINE_R2	    0.8
+
+/* In its second half it rises by one in so many parts of what it does in all. */
+#define LATER_PART 4
+
+/* Sums of pairs of numbers, around the first. */
+struct fit {
+	double n, x, y, xx, xy, yy;
+};
+
+static void add_pair(struct fit *fit, double x, double y)
+{
+	fit->n++;
+	fit->x += x;
+	fit->y += y;
+	fit->xx += x * x;
+	fit->xy += x * y;
+	fit->yy += y * y;
+}
+
+/* How much |y| grows with |x|, and how well that holds; false: they do not differ. */
+static bool solve(const struct fit *fit, double *slope, double *r2)
+{
+	double xx = fit->n * fit->xx - fit->x * fit->x, yy = fit->n * fit->yy - fit->y * fit->y;
+	double xy = fit->n * fit->xy - fit->x * fit->y;
+
+	if (fit->n < 2 || xx <= 0 || yy <= 0)
+		return false;
+	*slope = xy / xx;
+	*r2 = xy / xx * xy / yy;
+	return true;
+}
+
+static double at_point(const struct d9__growth_state *state, size_t i, enum d9__held what)
+{
+	return (double)state->points[i].held[what] - (double)state->points[0].held[what];
+}
+
+bool d9__growth_is_linear(const struct d9__growth_state *state, enum d9__held what,
+			  struct d9__trend *out)
+{
+	struct fit all = { .n = 0 }, later = { .n = 0 };
+	double slope, r2, later_slope, later_r2, s = 0;
+
+	if (state->n_points < LINE_POINTS || state->last_ns - state->first_ns < LINE_NS)
+		return false;
+	for (size_t i = 0; i < state->n_points; i++) {
+		s = (double)(state->points[i].ns - state->points[0].ns) / (double)D9__SECOND_NS;
+		add_pair(&all, s, at_point(state, i, what));
+		if (2 * i >= state->n_points)
+			add_pair(&later, s, at_point(state, i, what));
+	}
+	if (!solve(&all, &slope, &r2) || !solve(&later, &later_slope, &later_r2) || slope <= 0 ||
+	    r2 < LINE_R2 || LATER_PART * later_slope < slope)
+		return false;
+	*out = (struct d9__trend) { .per_s = slope, .r2 = r2, .grown = (uint64_t)(slope * s) };
+	return true;
+}
+
+bool d9__growth_follows(const struct d9__growth_state *state, enum d9__held what,
+			enum d9__held other, double *each)
+{
+	struct fit fit = { .n = 0 };
+	struct d9__trend trend;
+	double r2;
+
+	if (!d9__growth_is_linear(state, other, &trend))
+		return false;
+	for (size_t i = 0; i < state->n_points; i++)
+		add_pair(&fit, at_point(state, i, other), at_point(state, i, what));
+	return solve(&fit, each, &r2) && *each > 0 && r2 >= LINE_R2;
 }
 
 /* How much of the growth |with|'s calls leave unexplained, 0 to 1. */

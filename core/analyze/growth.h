@@ -14,6 +14,7 @@
 enum d9__held {
 	D9__HELD_MEMORY, /* resident, in bytes */
 	D9__HELD_DESCRIPTORS,
+	D9__HELD_TASKS, /* of loops: connections, for the most part */
 	D9__HELD
 };
 
@@ -42,6 +43,23 @@ void d9__growth_release(struct d9__growth_state *state);
 /* 0 or -ENOMEM. */
 int d9__growth_add(struct d9__growth_state *state, const struct d9__callbacks *callbacks, uint64_t ns,
 		   const uint64_t held[D9__HELD]);
+
+/*
+ * A straight line through what was held, in a trace that is long enough for one: how much more each
+ * second; and what part of all differences it explains, 0 to 1.
+ */
+struct d9__trend {
+	double per_s, r2;
+	uint64_t grown; /* by the line, in the whole time */
+};
+
+/* Whether |what| grew along a line that goes on in the second half of a minute and more. */
+bool d9__growth_is_linear(const struct d9__growth_state *state, enum d9__held what,
+			  struct d9__trend *out);
+
+/* Whether |what| goes with |other|, which grows too: then how much of it for each. */
+bool d9__growth_follows(const struct d9__growth_state *state, enum d9__held what,
+			enum d9__held other, double *each);
 
 /* Whether |what| grew all through the trace. */
 bool d9__growth_is_steady(const struct d9__growth_state *state, enum d9__held what);

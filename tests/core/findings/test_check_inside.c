@@ -626,6 +626,54 @@ static void more_descriptors(unsigned second, uint64_t *kib, uint64_t *fds)
 	*fds = 12 + 10 * second;
 }
 
+static void little_more_memory(unsigned second, uint64_t *kib, uint64_t *fds)
+{
+	*kib = 200 * KIB + second * 30;
+	*fds = 12 + second / 5;
+}
+
+/* It goes up and down again, and is higher at the end. */
+static void memory_up_and_down(unsigned second, uint64_t *kib, uint64_t *fds)
+{
+	*kib = 200 * KIB + (second % 7) * 400 + second * 30;
+	*fds = 12 + second % 13;
+}
+
+/* A cache that is full after half a minute. */
+static void memory_until_full(unsigned second, uint64_t *kib, uint64_t *fds)
+{
+	*kib = 200 * KIB + (second < 35 ? second : 35) * 100;
+	*fds = 12;
+}
+
+static void test_growth_along_a_line_is_told_in_a_minute_however_slow_it_is(void)
+{
+	struct story s;
+
+	hold(&s, 70, little_more_memory);
+	CU_ASSERT(has(story_finding_of(&s, "memory-growth")->message, "30.0 KiB a second"));
+	CU_ASSERT(
+		has(story_finding_of(&s, "memory-growth")->message, "with the calls of app+0x100"));
+	CU_ASSERT(has(story_finding_of(&s, "descriptor-growth")->message, "0.2 a second"));
+	story_free(&s);
+	hold(&s, 50, little_more_memory);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "memory-growth")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "descriptor-growth")->check, "");
+	story_free(&s);
+}
+
+static void test_memory_that_lies_on_no_line_or_stays_at_last_does_not_grow(void)
+{
+	struct story s;
+
+	hold(&s, 70, memory_up_and_down);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "memory-growth")->check, "");
+	story_free(&s);
+	hold(&s, 70, memory_until_full);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "memory-growth")->check, "");
+	story_free(&s);
+}
+
 static void test_memory_that_grows_is_told_with_the_callback_that_does_most(void)
 {
 	struct story s;
@@ -799,7 +847,8 @@ static const CU_TestInfo tests[] = {
 	  test_what_the_recorder_calls_system_calls_has_advice_of_its_own },
 	{ "sample of a thread that runs says nothing about sleep",
 	  test_sample_of_a_thread_that_runs_says_nothing_about_sleep },
-	{ "sample of an earlier call is not of this one", test_sample_of_an_earlier_call_is_not_of_this_one },
+	{ "sample of an earlier call is not of this one",
+	  test_sample_of_an_earlier_call_is_not_of_this_one },
 	{ "callback with thousands of page faults a call is told to keep its buffer",
 	  test_callback_with_thousands_of_page_faults_a_call_is_told_to_keep_its_buffer },
 	{ "page faults are judged without what the kernel took",
@@ -810,12 +859,17 @@ static const CU_TestInfo tests[] = {
 	  test_long_callback_whose_time_goes_into_system_calls_is_told_so },
 	{ "time in a sources check is told with its share",
 	  test_time_in_a_sources_check_is_told_with_its_share },
-	{ "source that looks and is done is not told", test_source_that_looks_and_is_done_is_not_told },
+	{ "source that looks and is done is not told",
+	  test_source_that_looks_and_is_done_is_not_told },
 	{ "loop that is asked again and again is told to be let wait",
 	  test_loop_that_is_asked_again_and_again_is_told_to_be_let_wait },
 	{ "time of the loop itself is told as that", test_time_of_the_loop_itself_is_told_as_that },
 	{ "handler that works while the loop sleeps is told",
 	  test_handler_that_works_while_the_loop_sleeps_is_told },
+	{ "growth along a line is told in a minute however slow it is",
+	  test_growth_along_a_line_is_told_in_a_minute_however_slow_it_is },
+	{ "memory that lies on no line, or stays at last, does not grow",
+	  test_memory_that_lies_on_no_line_or_stays_at_last_does_not_grow },
 	{ "memory that grows is told with the callback that does most",
 	  test_memory_that_grows_is_told_with_the_callback_that_does_most },
 	{ "descriptors that grow are told with the callback called as often",
