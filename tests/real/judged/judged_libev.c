@@ -98,6 +98,14 @@ static __attribute__((noinline)) void sweep_cache(void)
 	judged_compute(is_innocent ? 0.2 : 25);
 }
 
+static ev_timer batch;
+
+static void on_batch(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+	UNUSED;
+	judged_compute(2);
+}
+
 static void hold_between(bool innocent, double seconds)
 {
 	struct ev_loop *loop = EV_DEFAULT;
@@ -105,6 +113,9 @@ static void hold_between(bool innocent, double seconds)
 
 	is_innocent = innocent;
 	add_clients(loop);
+	/* Enough for samples to find it: so the report knows who runs the loop. */
+	ev_timer_init(&batch, on_batch, 0.04, 0.04);
+	ev_timer_start(loop, &batch);
 	while (judged_now() < begun + seconds) {
 		ev_run(loop, EVRUN_ONCE);
 		if (judged_now() < next)
