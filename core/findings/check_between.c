@@ -193,7 +193,8 @@ static void between_rounds(struct d9__findings *findings, const struct d9__worke
  */
 static bool sleeps_outside(const struct d9__loop_time *time, const struct d9__owners *owners)
 {
-	return 2 * owners->machine_part < 1 && time->outside_ns < time->outside_asleep_ns;
+	return 2 * owners->machine_part < 1 && 2 * owners->taken_ns < time->outside_asleep_ns &&
+	       time->outside_ns < time->outside_asleep_ns;
 }
 
 void d9__check_between_rounds(struct d9__findings *findings)
