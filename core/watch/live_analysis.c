@@ -8,7 +8,7 @@
 #include "watch/live_analysis.h"
 
 /* Events that wait for their order; of more, those that came first are told first. */
-#define ORDER_BYTES ((size_t)64 << 20)
+#define ORDER_BYTES ((size_t)32 << 20)
 
 /* Events reach the segment so late, with the recorder's tick and the time that it takes to write.
  */

@@ -99,7 +99,7 @@ twice
 
 # calls: what top finds in the files of the directory.
 calls() {
-	"$dial9" top --json "$pid" | sed 's/.*"seconds":[0-9.]*,"calls":0,.*/no calls/; t; s/.*/calls/'
+	"$dial9" top --json "$pid" | sed -n 's/^  "calls": 0,$/no calls/p; t; s/^  "calls": .*/calls/p'
 }
 
 say "a directory that a ring names is read by those who may"
