@@ -191,7 +191,7 @@ static void count_open_calls(struct top *top)
 /* The interval ends: its sums, its owners, and names for them.  0 or -ENOMEM. */
 static int end_interval(struct top *top)
 {
-	const struct d9__namer namer = { d9__symbol_name, top->symbols };
+	const struct d9__namer namer = d9__symbol_namer(top->symbols);
 	const struct d9__sums *sums = &top->live.interval;
 	int err = d9__live_analysis_cut(&top->live);
 
