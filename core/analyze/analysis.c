@@ -260,6 +260,46 @@ void d9__analysis_release(struct d9__analysis *a)
 	*a = (struct d9__analysis){ 0 };
 }
 
+/* |worker|'s thread: all that it used, counted once for all the loops that it ran. */
+static uint64_t thread_ns(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	for (size_t i = 0; i < worker->number; i++)
+		if (a->timeline.items[i]->cpu.valid &&
+		    a->timeline.items[i]->cpu.tid == worker->cpu.tid)
+			return 0;
+	return worker->cpu.valid ? worker->cpu.ns : 0;
+}
+
+struct d9__cpu_shares d9__analysis_cpu(const struct d9__analysis *a)
+{
+	const uint64_t *usage = a->from_start ? a->usage.last : a->usage.growth;
+	struct d9__cpu_shares shares = { .all_ns = usage[D9__USAGE_USER_NS] +
+						   usage[D9__USAGE_SYSTEM_NS] };
+	bool known = false;
+	uint64_t told_ns;
+
+	for (size_t i = 0; i < a->timeline.n; i++)
+		known |= a->timeline.items[i]->cpu_seen;
+	if (!known)
+		return (struct d9__cpu_shares) { .all_ns = 0 };
+	for (size_t i = 0; i < a->timeline.n; i++)
+		shares.loops_ns += a->from_start ? thread_ns(a, a->timeline.items[i])
+						 : a->timeline.items[i]->cpu_ns;
+	shares.recorder_ns = a->from_start ? a->usage.recorder_ns : a->usage.recorder_growth_ns;
+	told_ns = shares.loops_ns + shares.recorder_ns;
+	shares.elsewhere_ns = shares.all_ns > told_ns ? shares.all_ns - told_ns : 0;
+	return shares;
+}
+
+const char *d9__analysis_worker_name(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	const char *group = d9__metadata_group(&a->metadata, worker->id);
+
+	if (group)
+		return group;
+	return worker->thread_name[0] ? worker->thread_name : NULL;
+}
+
 uint64_t d9__analysis_start_ns(const struct d9__analysis *a)
 {
 	return a->any_loop ? a->loop_first_ns : a->first_ns;

@@ -233,6 +233,19 @@ int d9__analysis_name(struct d9__analysis *analysis, const struct d9__namer *nam
  */
 int d9__analysis_name_callbacks(struct d9__analysis *analysis, const struct d9__namer *namer);
 
+/* CPU time of the process, from its start on where the trace begins with it. */
+struct d9__cpu_shares {
+	uint64_t all_ns;       /* 0: not known */
+	uint64_t loops_ns;     /* of threads that run loops, before the first wait too */
+	uint64_t recorder_ns;  /* of the recorder's own thread */
+	uint64_t elsewhere_ns; /* the rest */
+};
+struct d9__cpu_shares d9__analysis_cpu(const struct d9__analysis *analysis);
+
+/* Name of a worker for people: its lane group, else its thread, else NULL. */
+const char *d9__analysis_worker_name(const struct d9__analysis *analysis,
+				     const struct d9__worker *worker);
+
 /* Where the trace's times begin for people: the first loop event, else the first event. */
 uint64_t d9__analysis_start_ns(const struct d9__analysis *analysis);
 uint64_t d9__analysis_end_ns(const struct d9__analysis *analysis);

@@ -80,6 +80,21 @@ void d9__analysis_tell_unended(const struct d9__analysis *a)
 	}
 }
 
+/* |culprit|'s call was long: note whose it was. */
+static void vote(struct d9__callback *culprit, const struct d9__traced_task *task)
+{
+	const struct d9__call *call = &task->call;
+	uint64_t ns = d9__stall_own_ns(call->stall);
+
+	culprit->slow.ns += ns;
+	culprit->slow.n++;
+	d9__vote_add(&culprit->slow.worker, call->worker->id, ns);
+	if (!d9__vote_add(&culprit->slow.task, task->id, ns))
+		return;
+	culprit->slow.fd = task->fd;
+	culprit->slow.of = task->callback;
+}
+
 int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *task)
 {
 	struct d9__call *call = &task->call;
@@ -122,6 +137,7 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *tas
 		if (!err)
 			err = d9__pauses_add(&a->pauses, call->stall, call->number);
 		d9__analysis_inside(call, culprit);
+		vote(culprit, task);
 		d9__callback_keep_stall(culprit, call->stall);
 		culprit->behind_ns += call->stall->behind_ns;
 		if (call->total_ns >= D9__STALL_NS)

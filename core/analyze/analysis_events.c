@@ -198,6 +198,8 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 	d9__idle_end(&a->idle, d9_event_known_u64(event, 0, 0), event->timestamp_ns);
 	if (task->ended || task == a->tasks.others)
 		return 0;
+	if (task->reason == D9__WAKE_FD)
+		d9__latency_closed(&a->latency, event->timestamp_ns);
 	d9__task_end(&a->tasks, task, event->timestamp_ns);
 	d9__task_lived(task, a->first_ns, event->timestamp_ns);
 	return let_go(a, task);
@@ -225,8 +227,10 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 				       .worker = worker,
 				       .off_cpu = d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1 };
 	const struct d9_value *cpu = d9_event_known(event, D9_CPU_SAMPLE_CPU);
+	const struct d9_value *truncated = d9_event_known(event, D9_CPU_SAMPLE_TRUNCATED);
 	int err;
 
+	sampled.is_whole = has_stack && truncated && truncated->present && !truncated->u.boolean;
 	/* Stacks of calls that block are told without a processor, and all of them. */
 	sampled.in_slice = sampled.off_cpu && cpu && cpu->present &&
 			   !(worker && d9__samples_is_told(worker, event->timestamp_ns));

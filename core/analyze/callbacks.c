@@ -326,6 +326,22 @@ void d9__callback_ran_loop(struct d9__callback *callback, uint64_t open_ns, uint
 		callback->nested.depth = depth;
 }
 
+bool d9__vote_add(struct d9__vote *vote, uint64_t id, uint64_t ns)
+{
+	bool fresh = vote->ahead == 0;
+
+	if (fresh)
+		*vote = (struct d9__vote) { .id = id };
+	if (vote->id != id) {
+		vote->ahead -= ns < vote->ahead ? ns : vote->ahead;
+		return false;
+	}
+	vote->ahead += ns;
+	vote->ns += ns;
+	vote->n++;
+	return fresh;
+}
+
 int d9__callback_end(struct d9__callback *callback, uint64_t ns)
 {
 	callback->over_1ms += ns > D9__MS_NS;

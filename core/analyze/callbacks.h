@@ -95,12 +95,37 @@ static inline uint64_t d9__io_useful(const struct d9__io *io)
 	return calls > useless ? calls - useless : 0;
 }
 
+static inline void d9__io_add(struct d9__io *sum, const struct d9__io *io)
+{
+	sum->reads += io->reads;
+	sum->writes += io->writes;
+	sum->accepts += io->accepts;
+	sum->again += io->again;
+	sum->eof += io->eof;
+	sum->errors += io->errors;
+	sum->read_bytes += io->read_bytes;
+	sum->write_bytes += io->write_bytes;
+	if (io->last_errno)
+		sum->last_errno = io->last_errno;
+	if (d9__io_calls(io))
+		sum->fd = io->fd;
+}
+
 /* The calls of one callback on one worker. */
 struct d9__callback_on {
 	struct d9__account time;
 	uint64_t calls;
-	uint64_t ns; /* without functions inside that are callbacks of their own */
+	uint64_t alone; /* of them, in wakes in which nothing else was called, and how many wakes */
+	uint64_t wakes;
+	uint64_t by_timer; /* and by a timer */
+	uint64_t ns;	   /* without functions inside that are callbacks of their own */
 	struct d9__io io;
+};
+
+/* Which one of many has most of something: right where one has more than half. */
+struct d9__vote {
+	uint64_t id, ahead;
+	uint64_t ns, n; /* of it, since it was the one */
 };
 
 struct d9__callback {
@@ -160,6 +185,15 @@ struct d9__callback {
 	uint64_t taken_ns; /* of its calls, ready without a CPU */
 	uint64_t behind_ns; /* that callbacks waited behind its long calls: behind_ns of all */
 	struct d9__histogram own; /* what calls of D9__STALL_NS and more took without that */
+
+	/* Of these calls, by what they took themselves: which task has most of it, and which
+	 * worker. */
+	struct {
+		uint64_t ns, n;
+		struct d9__vote task, worker;  /* their ids */
+		int64_t fd;		       /* the task's; below 0: none, or not told */
+		const struct d9__callback *of; /* whose task it is: a library's, maybe */
+	} slow;
 
 	/* Of its calls over 1 ms, what their thread's own figures say. */
 	struct {
@@ -259,6 +293,9 @@ struct d9__callbacks {
 };
 
 void d9__callbacks_release(struct d9__callbacks *callbacks);
+
+/* |id| has |ns| more.  True if it is now the one that has most, and was not before. */
+bool d9__vote_add(struct d9__vote *vote, uint64_t id, uint64_t ns);
 
 /* The entry of |location|, made at its first sight; NULL: out of memory. */
 struct d9__callback *d9__callbacks_at(struct d9__callbacks *callbacks, const char *location,

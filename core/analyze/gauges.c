@@ -42,6 +42,7 @@ static void note_cpu(struct d9__resource_usage *usage, uint64_t ns,
 	/* Another thread of the recorder's begins at 0. */
 	if (recorder_ns >= usage->recorder_ns)
 		own_ns -= usage->recorder_ns;
+	usage->recorder_growth_ns += own_ns;
 	if (wall_ns <= FOLLOWS_NS && cpu_ns > own_ns)
 		usage->program_ns += cpu_ns - own_ns;
 }

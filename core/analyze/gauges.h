@@ -36,6 +36,7 @@ struct d9__resource_usage {
 	uint64_t last[D9__USAGE_FIELDS];
 	uint64_t growth[D9__USAGE_FIELDS]; /* sums of positive differences; max_rss: the maximum */
 	uint64_t recorder_ns;		   /* CPU time of the recorder, at the last */
+	uint64_t recorder_growth_ns;
 	uint64_t program_ns; /* CPU time of all else between samples that follow each other:
 				recording was on */
 	double cores_max;                  /* CPU time per wall time, most between two samples */

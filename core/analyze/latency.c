@@ -99,6 +99,11 @@ void d9__latency_wake(struct d9__latency *latency, struct d9__traced_task *task,
 	task->reason = told ? (uint8_t)reason : D9__WAKE_UNKNOWN;
 }
 
+void d9__latency_closed(struct d9__latency *latency, uint64_t ns)
+{
+	latency->closed += latency->woken_over_5ms && ns - latency->waited_to_ns < D9__SECOND_NS;
+}
+
 bool d9__latency_is_resumption(const struct d9__traced_task *task, uint64_t ns)
 {
 	return task->call.pieces && task->resume_ns == ns && ns != 0;
@@ -318,7 +323,11 @@ static int count_delay(struct d9__latency *latency, const struct d9__delay *dela
 	latency->over_50ms += delay->ns > 50 * D9__MS_NS;
 	if (delay->reason != D9__WAKE_TIMER && !delay->before_loop) {
 		latency->woken++;
-		latency->woken_over_5ms += delay->own_ns > 5 * D9__MS_NS;
+		if (delay->own_ns > 5 * D9__MS_NS) {
+			if (latency->woken_over_5ms++ == 0)
+				latency->waited_from_ns = delay->from_ns;
+			latency->waited_to_ns = delay->start_ns;
+		}
 		latency->woken_over_10ms += delay->own_ns > 10 * D9__MS_NS;
 		latency->woken_over_50ms += delay->own_ns > 50 * D9__MS_NS;
 		keep(latency->worst_woken, &latency->n_worst_woken, D9__DELAYS_MAX, delay,

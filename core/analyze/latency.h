@@ -64,6 +64,9 @@ struct d9__latency {
 	 * normal there.
 	 */
 	uint64_t woken, woken_over_5ms, woken_over_10ms, woken_over_50ms;
+	/* When the first of those over 5 ms began, and the last ended; and tasks of descriptors
+	 * that ended soon after one. */
+	uint64_t waited_from_ns, waited_to_ns, closed;
 	struct d9__delay worst_woken[D9__DELAYS_MAX];
 	size_t n_worst_woken;
 
@@ -106,6 +109,9 @@ void d9__latency_release(struct d9__latency *latency);
 /* |task| became ready at |ns|; |reason| is above D9__WAKE_RESUMPTION if the wake tells none. */
 void d9__latency_wake(struct d9__latency *latency, struct d9__traced_task *task, uint64_t ns,
 		      uint64_t waker, unsigned reason);
+
+/* A task that a descriptor had made ready ended at |ns|. */
+void d9__latency_closed(struct d9__latency *latency, uint64_t ns);
 
 /* Whether a PollStart of |task| at |ns| goes on with a call that a nested loop had cut. */
 bool d9__latency_is_resumption(const struct d9__traced_task *task, uint64_t ns);

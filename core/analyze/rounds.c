@@ -11,7 +11,10 @@
 #define SPIN_RATE  2000
 #define STORM_RATE 2000
 #define IDLE_RATE  50
-#define EMPTY_RATE 200
+#define EMPTY_RATE 50
+
+/* Nor are empty wakes that are a smaller part of all. */
+#define EMPTY_PART 5
 
 /* So is less than this, of causes of any kind, and so are wakes for more work than this. */
 #define LITTLE_RATE 100
@@ -22,6 +25,9 @@
 
 /* A call that takes longer achieves something: the loop's own part of a round takes a few us. */
 #define SPIN_CALL_NS (10 * D9__US_NS)
+
+/* A wait of this length was a sleep: to look at descriptors takes less. */
+#define SLEPT_NS (20 * D9__US_NS)
 
 /* The kernel gives the CPU to another thread for longer. */
 #define BRIEF_NS D9__MS_NS
@@ -47,13 +53,14 @@ static bool is_rate(uint64_t calls, uint64_t ns, uint64_t rate)
 static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 {
 	uint64_t awake_ns = rounds->slept_ns < ns ? ns - rounds->slept_ns : 0;
-
 	const struct d9__share *all = &rounds->all;
 	bool together = all->tasks > 1 && is_rate(all->calls, ns, SPIN_RATE) &&
 			all->top.calls * all->tasks <= 2 * all->calls && all->calls >= SPIN_TOGETHER * all->tasks;
 
-	if ((!together && !is_rate(all->top.calls, ns, SPIN_RATE)) || all->top.reason == D9__WAKE_CROSS_THREAD ||
-	    20 * rounds->real_waits > (together ? all->calls : all->top.calls))
+	if ((!together && !is_rate(all->top.calls, ns, SPIN_RATE)) ||
+	    all->top.reason == D9__WAKE_CROSS_THREAD ||
+	    20 * rounds->real_waits > (together ? all->calls : all->top.calls) ||
+	    2 * rounds->slept_ns > ns)
 		return false;
 	/*
 	 * GIO takes about as long for a refusal as the loop for a round, four times as long for a connection, on
@@ -86,10 +93,11 @@ static bool is_idle(const struct d9__rounds *rounds, uint64_t ns)
 	       2 * rounds->all.top.calls >= rounds->timer_calls && rounds->all.top.reason == D9__WAKE_TIMER;
 }
 
-/* Nearly each time the loop woke there was nothing to run. */
+/* Each fifth time that the loop woke there was nothing to run, or more often. */
 static bool is_empty(const struct d9__rounds *rounds, uint64_t ns)
 {
-	return is_rate(rounds->unparks, ns, EMPTY_RATE) && 10 * rounds->all.calls < rounds->unparks;
+	return is_rate(rounds->empty, ns, EMPTY_RATE) &&
+	       EMPTY_PART * rounds->empty >= rounds->unparks;
 }
 
 static void note_empty(struct d9__worker *worker, uint64_t ns)
@@ -100,7 +108,7 @@ static void note_empty(struct d9__worker *worker, uint64_t ns)
 		worker->empty.first_ns = rounds->start_ns;
 	worker->empty.ns += ns;
 	worker->empty.unparks += rounds->unparks;
-	worker->empty.calls += rounds->all.calls;
+	worker->empty.empty += rounds->empty;
 	worker->empty.parked_ns += rounds->parked_ns;
 }
 
@@ -276,6 +284,40 @@ static struct d9__callback *user_of(const struct d9__piece *piece)
 	return callback->internal && piece->inner ? piece->inner : callback;
 }
 
+/* A timer's call so soon after an empty wake: it was due, and by a coarse clock it was not. */
+#define EARLY_NS (5 * D9__MS_NS)
+
+/* The empty wake before, if there is one, was none that a timer's call explains. */
+static void settle(struct d9__worker *worker)
+{
+	if (!worker->wake.pending_ns)
+		return;
+	worker->rounds.empty++;
+	worker->empty.all++;
+	worker->empty.awake_ns += worker->wake.pending_awake_ns;
+	worker->wake.pending_ns = 0;
+}
+
+static void settle_by_call(struct d9__worker *worker, const struct d9__piece *piece)
+{
+	if (piece->task->reason == D9__WAKE_TIMER &&
+	    piece->start_ns < worker->wake.pending_ns + EARLY_NS)
+		worker->wake.pending_ns = 0;
+	settle(worker);
+}
+
+static void note_called(struct d9__worker *worker, const struct d9__traced_task *task)
+{
+	struct d9__wake *wake = &worker->wake;
+	struct d9__callback_on *on = d9__callback_on(task->callback, worker->number);
+
+	wake->others |= wake->calls && on != wake->latest;
+	wake->calls++;
+	wake->latest = on;
+	if (on)
+		on->by_timer += task->reason == D9__WAKE_TIMER;
+}
+
 int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__rounds *rounds = &worker->rounds;
@@ -303,6 +345,10 @@ int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 	rounds->latest.ns = task->window_ns;
 	rounds->latest.fd = task->fd;
 	rounds->all_busy_ns += ns;
+	if (!task->callback->each_round) {
+		settle_by_call(worker, piece);
+		note_called(worker, task);
+	}
 	count(&rounds->all, task, callback);
 	if (callback->internal)
 		return 0;
@@ -339,9 +385,36 @@ void d9__rounds_taken(struct d9__worker *worker, struct d9__traced_task *task, u
 		take(&rounds->by[cause_of(task)].top.ns, taken_ns);
 }
 
+/*
+ * The wake before is over since |ns|.  An empty one behind a mere look at descriptors is no wake,
+ * as a library may look again after each call; where it does so again and again it goes round for
+ * nothing.
+ */
+static void end_wake(struct d9__worker *worker, uint64_t ns)
+{
+	struct d9__wake *wake = &worker->wake;
+	bool empty = wake->ns && !wake->calls;
+
+	if (empty && (wake->slept || wake->before_empty)) {
+		settle(worker);
+		wake->pending_ns = wake->ns;
+		wake->pending_awake_ns = ns > wake->ns ? ns - wake->ns : 0;
+	} else if (wake->calls && wake->latest && !wake->others) {
+		wake->latest->alone += wake->calls;
+		wake->latest->wakes++;
+	}
+	wake->before_empty = empty;
+}
+
 int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns)
 {
 	struct d9__rounds *rounds = &worker->rounds;
+
+	end_wake(worker, ns - parked_ns);
+	worker->wake.ns = ns;
+	worker->wake.calls = 0;
+	worker->wake.others = false;
+	worker->wake.slept = parked_ns >= SLEPT_NS;
 
 	/* A long wait ends the window in which it began. */
 	if (rounds->start_ns) {

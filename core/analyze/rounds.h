@@ -52,7 +52,9 @@ struct d9__rounds {
 	uint64_t calls, timer_calls, busy_ns; /* without the library's own */
 	uint64_t all_busy_ns;
 	uint64_t unparks, real_waits, parked_ns, slept_ns; /* slept: in real waits */
-	/* Sums of calls, and of times from one call to the next, that no other thread can have had the CPU in. */
+	uint64_t empty;					   /* wakes that no call came of */
+	/* Sums of calls, and of times from one call to the next, that no other thread can have had
+	 * the CPU in. */
 	uint64_t brief_calls_ns, brief_gaps_ns;
 	struct d9__share by[D9__CAUSES], all; /* all: the library's own, too */
 	/* The newest call: tasks that are made anew for each call of a descriptor count as one. */
@@ -63,10 +65,24 @@ struct d9__rounds {
 	} latest;
 };
 
+/* The newest wake of a worker, until it sleeps again. */
+struct d9__wake {
+	uint64_t ns, calls;		/* ns: 0 if there was none */
+	bool slept;			/* the wait before was one */
+	struct d9__callback_on *latest; /* its latest call; NULL: not told */
+	bool others;			/* and there were others before it */
+	bool before_empty;		/* no call came of the one before */
+
+	/* An empty one, of which the next call will tell whether the loop was woken early for its
+	 * timer. */
+	uint64_t pending_ns, pending_awake_ns;
+};
+
 /* Windows in which a worker woke again and again and found nothing to run. */
 struct d9__empty_wakes {
 	uint64_t windows, ns, first_ns;
-	uint64_t unparks, calls, parked_ns;
+	uint64_t unparks, empty, parked_ns;
+	uint64_t all, awake_ns; /* empty wakes in whatever window, and how long they were */
 };
 
 /* Windows in which a worker that mostly slept was woken again and again for next to nothing. */

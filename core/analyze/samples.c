@@ -214,6 +214,7 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
 	} else {
 		samples->on++;
 		samples->frames_on += n;
+		samples->whole_on += sampled->is_whole;
 		stack->on++;
 	}
 	if (!worker) {

@@ -32,11 +32,18 @@ static inline bool d9__frame_is_ours(const struct d9__frame_name *frame)
 	return frame->module && !strncmp(frame->module, "libdial9", 8);
 }
 
-/* Whether the frame lies in the program's own file: libraries and what the kernel maps have other
- * names. */
+/*
+ * Whether the frame lies in the program's own file, or in a plugin of its own: libraries and what
+ * the kernel maps have other names, "libz.so.1" and "[vdso]"; and so have an interpreter's modules.
+ */
 static inline bool d9__frame_is_program(const struct d9__frame_name *frame)
 {
-	return frame->module && frame->module[0] != '[' && !strstr(frame->module, ".so");
+	const char *module = frame->module, *end = module ? strstr(module, ".so") : NULL;
+
+	if (!module || module[0] == '[')
+		return false;
+	return !end || (!end[strlen(".so")] && strncmp(module, "lib", 3) &&
+			strncmp(module, "ld-", 3) && !strstr(module, "cpython"));
 }
 
 /* Whether |module| ("libevent-2.1.so.7+0x1234") names a loop library. */
@@ -79,6 +86,8 @@ struct d9__sampled {
 	size_t name_len;
 	struct d9__worker *worker; /* NULL: it runs no loop */
 	bool off_cpu;
+	bool is_whole; /* its stack is known to come to the start of the thread, however short it is
+			*/
 	bool in_slice; /* a switch, of which only those of slices of the time are recorded: it stands for others, too */
 };
 
@@ -89,6 +98,7 @@ struct d9__samples {
 	uint64_t slice_ns; /* the first switch of the newest slice */
 	uint64_t period_ns; /* of CPU time, for which one on-CPU sample stands; 0: not told */
 	uint64_t frames_on; /* of all on-CPU samples, for the mean depth */
+	uint64_t whole_on;  /* on-CPU samples whose stacks are whole */
 	uint64_t polls;     /* with at least one sample */
 	uint64_t symbols;   /* rows in the trace */
 	struct d9__table stacks; /* struct d9__stack by hash */

@@ -14,6 +14,9 @@
 /* Worth a warning from so many a second on. */
 #define WARNING_RATE 250
 
+/* Of timers, if a wake is for fewer of them. */
+#define TOGETHER 4
+
 /*
  * A descriptor may be a peer's that asks one thing after the other: a warning only if hardly more is done than to
  * read what another thread wrote to wake the loop, and of few, because clients are many.
@@ -108,6 +111,9 @@ static enum d9__severity severity_of(const struct d9__little *little, enum d9__c
 				       little->busy_ns < DESCRIPTOR_NS * little->calls
 			       ? D9__WARNING
 			       : D9__INFO;
+	/* Timers that wake it together are joined already. */
+	if (which == D9__CAUSE_TIMER && little->calls >= TOGETHER * little->wakes)
+		return D9__INFO;
 	return rate >= WARNING_RATE ? D9__WARNING : D9__INFO;
 }
 

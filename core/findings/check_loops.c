@@ -15,9 +15,6 @@
 /* A timer that wakes an idle process so often, per second, is worth a warning. */
 #define IDLE_WARNING_RATE 200
 
-/* So is a loop that wakes so often for nothing. */
-#define EMPTY_WARNING_RATE 500
-
 /* Whether |spell| lasted for at least half of the time its worker was looked at. */
 static bool is_most(const struct d9__findings *findings, const struct d9__spell *spell)
 {
@@ -172,15 +169,20 @@ static bool is_listener(const struct d9__findings *findings, const struct d9__ca
 	return (task && task->made >= LISTENER_MADE) || is_site_of_others(findings->analysis, callback);
 }
 
-/* Whether half of |callback|'s calls and more read, wrote or accepted something, as far as that is
- * recorded. */
-static bool brings(const struct d9__callback *callback)
+/*
+ * Whether half of |callback|'s calls and more read, wrote or accepted something, as far as that is
+ * recorded: where events are lost, half of the reads, writes and accepts that are told.
+ */
+static bool brings(const struct d9__analysis *a, const struct d9__callback *callback)
 {
-	uint64_t useful = 0;
+	struct d9__io io = { .fd = -1 };
 
 	for (size_t i = 0; i < callback->n_on; i++)
-		useful += callback->on[i] ? d9__io_useful(&callback->on[i]->io) : 0;
-	return 2 * useful >= callback->calls;
+		if (callback->on[i])
+			d9__io_add(&io, &callback->on[i]->io);
+	return 2 * d9__io_useful(&io) >= callback->calls ||
+	       (a->losses.events && d9__io_calls(&io) &&
+		2 * d9__io_useful(&io) >= d9__io_calls(&io));
 }
 
 /* Whether |callback| brings something, or the library's callback that calls it does. */
@@ -190,7 +192,8 @@ static bool is_useful(const struct d9__findings *findings, const struct d9__call
 	const struct d9__traced_task *task =
 		d9__table_find(&findings->analysis->tasks.table, spell->task);
 
-	return brings(callback) || (task && task->callback && brings(task->callback));
+	return brings(findings->analysis, callback) ||
+	       (task && task->callback && brings(findings->analysis, task->callback));
 }
 
 /* Spins of listeners, or of all others. */
@@ -259,67 +262,6 @@ void d9__check_wake_storm(struct d9__findings *findings)
 			wake_storm(findings, callbacks->items[i]);
 }
 
-/* ---- empty wakes ---- */
-
-/*
- * GLib's own threads, whose loops no program has a hand in: each GTask sets a timer in "gmain" anew, which
- * wakes it to wait for longer.  By the name alone it may be a thread that the program made.
- */
-bool d9__worker_is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker)
-{
-	const char *name = d9__metadata_group(&a->metadata, worker->id);
-
-	if (!name || (strcmp(name, "gmain") && strcmp(name, "gdbus")))
-		return false;
-	for (size_t i = 0; i < a->callbacks.n; i++)
-		if (!a->callbacks.items[i]->internal &&
-		    d9__callback_ran_on(a->callbacks.items[i], worker->number))
-			return false;
-	return true;
-}
-
-static void empty_wakes(struct d9__findings *findings, const struct d9__worker *worker)
-{
-	const struct d9__empty_wakes *empty = &worker->empty;
-	uint64_t rate = d9__finding_rate(empty->unparks, empty->ns);
-	struct d9__finding *finding;
-
-	finding = d9__finding_add(
-		findings, rate >= EMPTY_WARNING_RATE ? D9__WARNING : D9__INFO, empty->unparks,
-		"Wake the loop when there is something to run: another thread wakes it and gives it no work "
-		"(g_main_context_wakeup(), a write to its wake-up descriptor), or a source asks for a short "
-		"timeout and is not ready then.",
-		"Worker %" PRIu64 " woke %s times a second and found nothing to run, for %s.", worker->id,
-		d9__units_count(rate).text, d9__units_ns(empty->ns).text);
-	d9__finding_set_brief(findings, finding, "worker %" PRIu64 " wakes %s times a second for nothing",
-			      worker->id, d9__units_count(rate).text);
-	d9__finding_add_evidence(findings, finding,
-				 &(struct d9__evidence){ .at_ns = empty->first_ns,
-							 .has_worker = true,
-							 .worker = worker->id },
-				 "began; in all it woke %s times for %s calls, and slept for %s of the time",
-				 d9__units_count(empty->unparks).text,
-				 d9__units_count(empty->calls).text,
-				 d9__units_percent((double)empty->parked_ns / (double)empty->ns).text);
-	d9__finding_add_evidence(findings, finding, NULL,
-				 "a tenth of a second counts if the loop woke over 20 times, and ten times "
-				 "as often as it called something; a warning from %u a second on",
-				 EMPTY_WARNING_RATE);
-}
-
-void d9__check_empty_wakes(struct d9__findings *findings)
-{
-	const struct d9__analysis *a = findings->analysis;
-
-	/* Callbacks that the hooks do not see may well have run. */
-	if (d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL)
-		return;
-	for (size_t i = 0; i < a->timeline.n; i++)
-		if (a->timeline.items[i]->empty.windows >= SPELL_WINDOWS &&
-		    !d9__worker_is_librarys_own(a, a->timeline.items[i]))
-			empty_wakes(findings, a->timeline.items[i]);
-}
-
 /* ---- idle wakes ---- */
 
 static void idle_wakes(struct d9__findings *findings, const struct d9__callback *callback)
@@ -340,6 +282,9 @@ static void idle_wakes(struct d9__findings *findings, const struct d9__callback 
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "wakes an idle loop %s times a second",
 			      d9__units_count(rate).text);
+	d9__finding_set_effect(findings, finding, callback,
+			       "it wakes an idle loop %s times a second",
+			       d9__units_count(rate).text);
 	add_spell(findings, finding, callback, D9__SPELL_IDLE);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "a tenth of a second counts if the loop slept for nine tenths of it and "

@@ -44,14 +44,14 @@ uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker
 /* check_balance.c */
 void d9__check_idle_workers(struct d9__findings *findings);
 
-/* Whether |worker| is one of GLib's own threads, whose loops no program has a hand in. */
-bool d9__worker_is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker);
-
 /* check_between.c */
 void d9__check_between_rounds(struct d9__findings *findings);
 
 /* check_budget.c */
 void d9__check_many_wakes(struct d9__findings *findings);
+
+/* check_elsewhere.c */
+void d9__check_elsewhere(struct d9__findings *findings);
 
 /* check_growth.c */
 void d9__check_memory_growth(struct d9__findings *findings);
@@ -77,6 +77,14 @@ bool d9__finding_is_in_kernel(const struct d9__callback *callback);
 /* check_shares.c */
 void d9__check_works_for_nothing(struct d9__findings *findings);
 void d9__check_saturated(struct d9__findings *findings);
+void d9__check_adds_up(struct d9__findings *findings);
+
+/*
+ * "read(7) returns 0", "accept(3) fails with EMFILE", "write(4) has to wait (EAGAIN)": the most
+ * frequent of the calls that brought nothing; and what to do about it.
+ */
+void d9__finding_nothing(const struct d9__io *io, char *buf, size_t size);
+const char *d9__finding_nothing_advice(const struct d9__io *io);
 
 /* check_shape.c */
 void d9__check_cold_start(struct d9__findings *findings);
@@ -120,6 +128,12 @@ struct d9__finding_blocked {
 bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__callback *callback,
 			      struct d9__finding_blocked *out);
 
+/* one_of_many.c */
+
+/* Tell whose the long calls are that a finding is about, where they are of one task of many, or on
+ * one thread. */
+void d9__findings_add_one_of_many(struct d9__findings *findings);
+
 /* check_rounds.c */
 void d9__check_long_round(struct d9__findings *findings);
 
@@ -133,6 +147,10 @@ void d9__check_stale_clock(struct d9__findings *findings);
 
 /* check_wakes.c */
 void d9__check_lost_wake(struct d9__findings *findings);
+void d9__check_empty_wakes(struct d9__findings *findings);
+
+/* Whether |worker| is one of GLib's own threads, whose loops no program has a hand in. */
+bool d9__worker_is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker);
 
 /* Print the name of the waker: "produce", "worker 2", "a thread without a loop". */
 void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint64_t waker_worker,
@@ -145,7 +163,6 @@ void d9__check_helper_queue(struct d9__findings *findings);
 void d9__check_accept_storm(struct d9__findings *findings);
 void d9__check_spin(struct d9__findings *findings);
 void d9__check_wake_storm(struct d9__findings *findings);
-void d9__check_empty_wakes(struct d9__findings *findings);
 void d9__check_idle_wakes(struct d9__findings *findings);
 
 /* check_machine.c */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/hot.h"
 #include "findings/check_parts.h"
 #include "findings/owners.h"
 #include "text/units.h"
@@ -117,7 +118,7 @@ static const char *name_errno(uint64_t number, char *buf, size_t size)
 
 /* "read(7) returns 0", "accept(3) fails with EMFILE", "there is nothing to read or write (EAGAIN)":
  * the most frequent. */
-static void describe_nothing(const struct d9__io *io, char *buf, size_t size)
+void d9__finding_nothing(const struct d9__io *io, char *buf, size_t size)
 {
 	const char *call = io->accepts > io->reads + io->writes ? "accept"
 			   : io->reads >= io->writes		? "read"
@@ -135,7 +136,7 @@ static void describe_nothing(const struct d9__io *io, char *buf, size_t size)
 		snprintf(buf, size, "%s(%s) has to wait (EAGAIN)", call, fd);
 }
 
-static const char *nothing_advice(const struct d9__io *io)
+const char *d9__finding_nothing_advice(const struct d9__io *io)
 {
 	if (io->eof >= io->again && io->eof >= io->errors)
 		return "Close the descriptor and free its event when read() returns 0: the peer "
@@ -163,13 +164,13 @@ static void for_nothing(struct d9__findings *findings, const struct d9__worker *
 	struct d9__finding *finding;
 	char nothing[96];
 
-	describe_nothing(&owner->io, nothing, sizeof(nothing));
-	finding = d9__finding_add(findings, D9__CRITICAL, owner->ns, nothing_advice(&owner->io),
-				  "%.*s works for nothing, %.0f %% of worker %" PRIu64
-				  "'s time: it is called %s times a second, and %s.",
-				  name.len, name.text, 100 * share, worker->id,
-				  d9__units_count(d9__finding_rate(owner->calls, total_ns)).text,
-				  nothing);
+	d9__finding_nothing(&owner->io, nothing, sizeof(nothing));
+	finding = d9__finding_add(
+		findings, D9__CRITICAL, owner->ns, d9__finding_nothing_advice(&owner->io),
+		"%.*s works for nothing, %.0f %% of worker %" PRIu64
+		"'s time: it is called %s times a second, and %s.",
+		name.len, name.text, 100 * share, worker->id,
+		d9__units_count(d9__finding_rate(owner->calls, total_ns)).text, nothing);
 	d9__finding_set_callback(findings, finding, owner->callback);
 	d9__finding_set_brief(findings, finding, "works for nothing, %.0f %% of the time: %s",
 			      100 * share, nothing);
@@ -234,5 +235,106 @@ void d9__check_saturated(struct d9__findings *findings)
 		/* One that has so much to do has an account, and nothing is wrong with it. */
 		if (!d9__io_useful(&most->io))
 			saturated(findings, worker, owners);
+	}
+}
+
+/* ---- short calls that add up ---- */
+
+/* A function is told from this share of its loop's time on; fewer samples are chance. */
+#define SUM_SHARE   0.1
+#define SUM_SAMPLES 10
+
+/* Functions that are told apart, and callbacks that are named. */
+#define FUNCTIONS_MAX 32
+#define CALLERS_TOLD  3
+
+struct sum {
+	const struct d9__frame_name *frame;
+	uint64_t samples, calls;
+	const struct d9__callback *callers[CALLERS_TOLD];
+	size_t n_callers; /* of all */
+	bool accused;
+};
+
+/* |callback| was found in |spot|'s function. */
+static void add_spot(struct d9__findings *findings, struct sum *sums, size_t *n,
+		     const struct d9__callback *callback, const struct d9__spot *spot)
+{
+	const struct d9__frame_name *frame = &spot->stack->names[spot->frame];
+	size_t i = 0;
+
+	while (i < *n &&
+	       (sums[i].frame->function != frame->function || sums[i].frame->file != frame->file))
+		i++;
+	if (i == FUNCTIONS_MAX || !d9__frame_is_program(frame) || !frame->known)
+		return;
+	if (i == *n)
+		sums[(*n)++] = (struct sum) { .frame = frame };
+	sums[i].samples += spot->n;
+	sums[i].calls += callback->calls;
+	sums[i].accused |= is_accused(findings, callback);
+	if (sums[i].n_callers < CALLERS_TOLD)
+		sums[i].callers[sums[i].n_callers] = callback;
+	sums[i].n_callers++;
+}
+
+static void adds_up(struct d9__findings *findings, const struct sum *sum, double share, uint64_t ns)
+{
+	struct d9__finding *finding;
+	char place[160] = "";
+
+	if (sum->frame->file)
+		snprintf(place, sizeof(place), " (%.120s:%u)", sum->frame->file, sum->frame->line);
+	finding = d9__finding_add(findings, D9__INFO, ns,
+				  "Do it in a thread, or less often, if others wait too long: no "
+				  "call is long, and together they have that "
+				  "much of the loop (handshakes: session tickets, shorter keys or "
+				  "elliptic curves; else a cache of what "
+				  "comes again).",
+				  "%s%s has %.0f %% of the loops' time in short calls, %s in all, "
+				  "in %s calls of %zu callback%s.",
+				  sum->frame->function, place, 100 * share, d9__units_ns(ns).text,
+				  d9__units_count(sum->calls).text, sum->n_callers,
+				  sum->n_callers == 1 ? "" : "s");
+	d9__finding_set_name(findings, finding, sum->frame->function, strlen(sum->frame->function));
+	d9__finding_set_brief(findings, finding, "has %.0f %% of the time in %s short calls",
+			      100 * share, d9__units_count(sum->calls).text);
+	for (size_t i = 0; i < sum->n_callers && i < CALLERS_TOLD; i++) {
+		struct d9__shown_name name = d9__finding_name(sum->callers[i]);
+
+		d9__finding_add_evidence(findings, finding,
+					 &(struct d9__evidence) { .callback = sum->callers[i] },
+					 "called by %.*s, %s calls, at most %s each", name.len,
+					 name.text, d9__units_count(sum->callers[i]->calls).text,
+					 d9__units_ns(sum->callers[i]->durations.max).text);
+	}
+}
+
+void d9__check_adds_up(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct sum sums[FUNCTIONS_MAX];
+	uint64_t left_ns = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->timeline.n; i++)
+		if (findings->owners[i].awake_ns)
+			left_ns += findings->owners[i].left_ns;
+	if (left_ns < D9__SECOND_NS || d9__finding_told(findings, "saturated") ||
+	    !a->samples.period_ns)
+		return;
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		struct d9__spot spots[CALLERS_TOLD];
+		size_t found = d9__hot_spots(a->callbacks.items[i], false, spots, CALLERS_TOLD);
+
+		for (size_t j = 0; j < found; j++)
+			add_spot(findings, sums, &n, a->callbacks.items[i], &spots[j]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint64_t ns = sums[i].samples * a->samples.period_ns;
+		double share = (double)ns / (double)left_ns;
+
+		if (sums[i].samples >= SUM_SAMPLES && share >= SUM_SHARE && !sums[i].accused)
+			adds_up(findings, &sums[i], share, ns);
 	}
 }

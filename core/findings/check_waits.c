@@ -22,6 +22,12 @@
 /* A wait while nothing ran on the worker is the kernel's up to here, if it took the CPU as often. */
 #define PREEMPTED_WAIT_NS D9__SECOND_NS
 
+/* Many descriptors that close at once, as those of a server's clients do when it is restarted: so
+ * long, and no longer. */
+#define BURST_NS   D9__SECOND_NS
+#define BURST_PART 3
+#define BURST_MIN  20
+
 /* "200", "1,204" of a round, "more than 256" where they were not counted. */
 static struct d9__units calls_text(const struct d9__between *between)
 {
@@ -98,6 +104,20 @@ static bool is_start(const struct d9__analysis *a, const struct d9__delay *delay
 	return d9__analysis_is_start(a, delay->start_ns, delay->start_ns, false);
 }
 
+/*
+ * Whether all waits of the trace lie in one burst, and as many tasks ended then as waited: there is
+ * one for each of many descriptors that closed at once, and no callback is to blame.
+ */
+static bool is_burst(const struct d9__analysis *a)
+{
+	const struct d9__latency *latency = &a->latency;
+	uint64_t ns = latency->waited_to_ns - latency->waited_from_ns;
+
+	return latency->woken_over_5ms >= BURST_MIN && ns <= BURST_NS &&
+	       BURST_PART * ns <= a->loop_last_ns - a->loop_first_ns &&
+	       10 * latency->closed >= 9 * latency->woken_over_5ms;
+}
+
 /* The longest wait behind a backlog; those of a program's start count where there are no others. */
 static const struct d9__delay *worst_backlog(const struct d9__analysis *a, bool *starts)
 {
@@ -118,7 +138,7 @@ static const struct d9__delay *worst_backlog(const struct d9__analysis *a, bool 
 void d9__check_backlog(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
-	bool starts;
+	bool starts, burst;
 	const struct d9__delay *worst = worst_backlog(findings->analysis, &starts);
 	uint64_t own_ns = worst ? own_rank_ns(findings->analysis, worst) : 0;
 	struct d9__finding *finding;
@@ -127,20 +147,31 @@ void d9__check_backlog(struct d9__findings *findings)
 
 	if (own_ns < 10 * D9__MS_NS || d9__finding_is_endless(findings, worst->between.most))
 		return;
+	burst = is_burst(findings->analysis);
 	d9__finding_taken(worst->ns > own_ns ? worst->ns - own_ns : 0, taken, sizeof(taken));
 	name = d9__finding_name(worst->callback);
 	most = d9__finding_name(worst->between.most);
 	finding = d9__finding_add(
-		findings, starts ? D9__INFO : own_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING,
+		findings,
+		starts || burst		  ? D9__INFO
+		: own_ns > 50 * D9__MS_NS ? D9__CRITICAL
+					  : D9__WARNING,
 		own_ns,
-		"Handle fewer per round (limits on accepts and reads), use priorities, make the frequent one "
-		"cheaper, or spread the work over more loops: no single call is to blame, there are too many in a "
+		"Handle fewer per round (limits on accepts and reads), use priorities, make the "
+		"frequent one "
+		"cheaper, or spread the work over more loops: no single call is to blame, there "
+		"are too many in a "
 		"round.",
 		"%.*s waited %s%s behind a backlog of %s short calls, most of them of %.*s%s.",
-		name.len, name.text, d9__units_ns(worst->ns).text, taken, calls_text(&worst->between).text, most.len,
-		most.text, starts ? ", while the program started" : "");
+		name.len, name.text, d9__units_ns(worst->ns).text, taken,
+		calls_text(&worst->between).text, most.len, most.text,
+		starts	? ", while the program started"
+		: burst ? ": a burst of descriptors that closed at once, each of them called once"
+			: "");
 	d9__finding_set_callback(findings, finding, worst->between.most);
-	d9__finding_set_brief(findings, finding, "short calls, %s in a row, hold the loop %s",
+	d9__finding_set_brief(findings, finding,
+			      burst ? "one burst of %s calls, as many closed at once: %s"
+				    : "short calls, %s in a row, hold the loop %s",
 			      calls_text(&worst->between).text, d9__units_ns(own_ns).text);
 	d9__finding_set_effect(findings, finding, worst->between.most, "%.*s waited %s behind %s calls", name.len,
 			       name.text, d9__units_ns(own_ns).text, calls_text(&worst->between).text);
@@ -393,7 +424,7 @@ static enum d9__severity delay_severity(const struct d9__findings *findings)
 	const struct d9__resource_usage *usage = &findings->analysis->usage;
 
 	/* Then the cause is told already, and louder. */
-	if (all_told(findings))
+	if (all_told(findings) || is_burst(findings->analysis))
 		return D9__INFO;
 	/* Nothing ran, and threads of the process, maybe those that sent the wakes, lost their CPU. */
 	if (latency->behind_nothing + latency->behind_kernel >= latency->woken_over_5ms &&

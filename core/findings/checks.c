@@ -10,7 +10,8 @@
 
 /*
  * In order of rank: what limits the other figures, then causes before their consequences, then the
- * machine: what is said of the program counts none of what the kernel took.
+ * machine: what is said of the program counts none of what the kernel took.  What the recording
+ * lacks comes last.
  */
 static const struct {
 	const char *name;
@@ -20,7 +21,6 @@ static const struct {
 	{ "nothing-recorded", D9__ABOUT_DATA, d9__check_nothing_recorded },
 	{ "incomplete-data", D9__ABOUT_DATA, d9__check_incomplete_data },
 	{ "degraded-hooks", D9__ABOUT_DATA, d9__check_degraded_hooks },
-	{ "refused-source", D9__ABOUT_DATA, d9__check_refused_source },
 	{ "stopped", D9__ABOUT_TIME, d9__check_stopped },
 	{ "stuck-callback", D9__ABOUT_TIME, d9__check_stuck_callback },
 	{ "accept-storm", D9__ABOUT_TIME, d9__check_accept_storm },
@@ -68,10 +68,13 @@ static const struct {
 	{ "span-outlier", D9__ABOUT_REST, d9__check_span_outlier },
 	{ "unmatched-spans", D9__ABOUT_REST, d9__check_unmatched_spans },
 	{ "misused-spans", D9__ABOUT_REST, d9__check_misused_spans },
-	{ "no-wakes", D9__ABOUT_REST, d9__check_no_wakes },
-	{ "names-missing", D9__ABOUT_REST, d9__check_names_missing },
-	{ "sample-setup", D9__ABOUT_REST, d9__check_sample_setup },
-	{ "missing-source", D9__ABOUT_REST, d9__check_missing_source },
+	{ "adds-up", D9__ABOUT_REST, d9__check_adds_up },
+	{ "elsewhere", D9__ABOUT_REST, d9__check_elsewhere },
+	{ "refused-source", D9__ABOUT_RECORDING, d9__check_refused_source },
+	{ "no-wakes", D9__ABOUT_RECORDING, d9__check_no_wakes },
+	{ "names-missing", D9__ABOUT_RECORDING, d9__check_names_missing },
+	{ "sample-setup", D9__ABOUT_RECORDING, d9__check_sample_setup },
+	{ "missing-source", D9__ABOUT_RECORDING, d9__check_missing_source },
 };
 
 /*

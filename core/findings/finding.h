@@ -26,7 +26,8 @@ enum d9__about {
 	D9__ABOUT_TIME,	 /* what has the loop, and who waits for it */
 	D9__ABOUT_WAKES, /* loops that are woken for little, or not when they should */
 	D9__ABOUT_KEPT,	 /* tasks, memory, descriptors that only grow */
-	D9__ABOUT_REST
+	D9__ABOUT_REST,
+	D9__ABOUT_RECORDING /* what it lacks, and no figure is wrong by it */
 };
 
 /* One observation behind a finding.  Zero fields: not said. */

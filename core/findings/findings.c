@@ -44,10 +44,17 @@ static bool is_about_data(const struct d9__finding *finding)
 	return finding->about == D9__ABOUT_DATA;
 }
 
+static bool is_about_recording(const struct d9__finding *finding)
+{
+	return finding->about == D9__ABOUT_RECORDING;
+}
+
 int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *b)
 {
 	if (is_about_data(a) != is_about_data(b))
 		return is_about_data(a) ? -1 : 1;
+	if (is_about_recording(a) != is_about_recording(b))
+		return is_about_recording(a) ? 1 : -1;
 	if (a->severity != b->severity)
 		return a->severity < b->severity ? -1 : 1;
 	if (a->machine != b->machine)
@@ -395,6 +402,7 @@ int d9__findings_finish(struct d9__findings *findings)
 	sort(findings);
 	add_hot(findings);
 	add_times(findings);
+	d9__findings_add_one_of_many(findings);
 	add_figures(findings);
 	return findings->err;
 }

@@ -20,6 +20,10 @@
 /* A loop that is awake for no more than this share of its time has room. */
 #define ROOM_SHARE 0.5
 
+/* CPU time outside of accounts, as a part of all, and what is none worth a word. */
+#define REST_PART 20
+#define REST_NS	  (100 * D9__MS_NS)
+
 /* Of less time no share is judged. */
 #define LEAST_NS D9__SECOND_NS
 
@@ -130,22 +134,6 @@ static void move_up(struct d9__owners *owners, struct d9__owner *item)
 	}
 }
 
-static void add_io(struct d9__io *sum, const struct d9__io *io)
-{
-	sum->reads += io->reads;
-	sum->writes += io->writes;
-	sum->accepts += io->accepts;
-	sum->again += io->again;
-	sum->eof += io->eof;
-	sum->errors += io->errors;
-	sum->read_bytes += io->read_bytes;
-	sum->write_bytes += io->write_bytes;
-	if (io->last_errno)
-		sum->last_errno = io->last_errno;
-	if (d9__io_calls(io))
-		sum->fd = io->fd;
-}
-
 static void add(struct d9__owners *owners, const struct d9__owner *owner)
 {
 	struct d9__owner *item = owner->ns ? find(owners, owner) : NULL;
@@ -158,7 +146,7 @@ static void add(struct d9__owners *owners, const struct d9__owner *owner)
 		for (unsigned i = 0; i < owner->told.n; i++)
 			d9__time_told_add(&item->told, owner->told.in[i].function,
 					  owner->told.in[i].ns);
-		add_io(&item->io, &owner->io);
+		d9__io_add(&item->io, &owner->io);
 	} else if (owner->ns && owners->n < D9__OWNERS_MAX) {
 		item = &owners->items[owners->n++];
 		*item = *owner;
@@ -189,7 +177,7 @@ static void add_callback(const struct d9__loop_sums *loop, struct d9__owners *ow
 					  .calls = on->calls,
 					  .told = on->time.told,
 					  .io = on->io });
-	add_io(&owners->io, &on->io);
+	d9__io_add(&owners->io, &on->io);
 }
 
 /* The prepare() or check() of one callback's sources lies in rounds. */
@@ -269,13 +257,22 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 		 BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));
 }
 
+/* Whether the accounts of loops hold so much of the process's CPU time that no more than a rest
+ * lies elsewhere. */
+static bool is_accounted(const struct d9__analysis *a)
+{
+	struct d9__cpu_shares cpu = d9__analysis_cpu(a);
+
+	return cpu.elsewhere_ns < REST_NS || REST_PART * cpu.elsewhere_ns <= cpu.all_ns;
+}
+
 bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners *owners)
 {
 	for (size_t i = 0; i < a->timeline.n; i++)
 		if (owners[i].left_ns >= LEAST_NS &&
 		    d9__owners_share(&owners[i], owners[i].awake_ns) >= ROOM_SHARE)
 			return false;
-	return a->latency.woken_over_5ms == 0;
+	return a->latency.woken_over_5ms == 0 && is_accounted(a);
 }
 
 /* ---- words ---- */

@@ -218,7 +218,7 @@ static void put_loops(const struct d9__segment_contents *segment, struct d9__par
 		put_who(file, segment);
 		put_when(file, row->minute);
 		put_u64(file, row->worker->id);
-		put_text(file, d9__report_worker_name(segment->rows.analysis, row->worker));
+		put_text(file, d9__analysis_worker_name(segment->rows.analysis, row->worker));
 		put_u64(file, row->worker->tid);
 		put_u64(file, row->polls);
 		put_u64(file, row->parks);

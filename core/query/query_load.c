@@ -145,7 +145,7 @@ static void put_workers(struct load *load, const struct d9__query_process *proce
 
 		d9__query_u64(&row, process->number);
 		d9__query_u64(&row, worker->id);
-		d9__query_string(&row, d9__report_worker_name(a, worker));
+		d9__query_string(&row, d9__analysis_worker_name(a, worker));
 		d9__query_u64(&row, worker->tid);
 		d9__query_u64(&row, worker->polls - worker->resumptions);
 		d9__query_u64(&row, worker->poll_ns);

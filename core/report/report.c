@@ -198,16 +198,6 @@ struct d9__named_count *d9__reports_counts(const struct d9__report *reports, siz
 	return counts;
 }
 
-const char *d9__report_worker_name(const struct d9__analysis *analysis,
-				   const struct d9__worker *worker)
-{
-	const char *group = d9__metadata_group(&analysis->metadata, worker->id);
-
-	if (group)
-		return group;
-	return worker->thread_name[0] ? worker->thread_name : NULL;
-}
-
 static int compare_findings(const void *left, const void *right)
 {
 	const struct d9__report_finding *a = left, *b = right;

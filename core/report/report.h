@@ -49,10 +49,6 @@ struct d9__named_count {
 /* Events of |n_reports| processes by name, most first, in new memory (free() it); NULL: out of memory. */
 struct d9__named_count *d9__reports_counts(const struct d9__report *reports, size_t n_reports, size_t *n);
 
-/* Name of a worker for people: its lane group, else its thread, else NULL. */
-const char *d9__report_worker_name(const struct d9__analysis *analysis,
-				   const struct d9__worker *worker);
-
 /* "main", "worker 3": its name, or what stands for it. */
 void d9__report_loop_name(const struct d9__analysis *a, const struct d9__worker *worker, char *buf,
 			  size_t size);

@@ -91,7 +91,7 @@ static bool is_main(const struct d9__analysis *a, const struct d9__worker *worke
 void d9__report_loop_name(const struct d9__analysis *a, const struct d9__worker *worker, char *buf,
 			  size_t size)
 {
-	const char *name = d9__report_worker_name(a, worker);
+	const char *name = d9__analysis_worker_name(a, worker);
 
 	if (is_main(a, worker, name))
 		name = "main";

@@ -85,7 +85,7 @@ void d9__report_json_worker(struct d9__json *json, const struct d9__report *repo
 	d9__json_open(json, NULL, '{');
 	d9__json_u64(json, "id", worker->id);
 	d9__json_u64(json, "process", a->process);
-	d9__json_string(json, "name", d9__report_worker_name(a, worker));
+	d9__json_string(json, "name", d9__analysis_worker_name(a, worker));
 	d9__json_u64(json, "tid", worker->tid);
 	d9__json_u64(json, "polls", worker->polls - worker->resumptions);
 	d9__json_u64(json, "resumptions", worker->resumptions);

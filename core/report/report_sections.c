@@ -18,7 +18,7 @@
 
 static void worker_row(struct d9__section *c, struct d9__grid *grid, const struct d9__worker *worker)
 {
-	const char *name = d9__report_worker_name(c->a, worker);
+	const char *name = d9__analysis_worker_name(c->a, worker);
 	double on_cpu = d9__worker_on_cpu(worker);
 	bool parks = d9__report_section_records(c, "park") && worker->active_ns + worker->parked_ns;
 	struct d9__units none = { "-" };

@@ -165,7 +165,7 @@ static void put_workers(struct d9__grid *grid, const struct d9__report *report, 
 {
 	for (size_t i = 0; i < report->analysis->timeline.n && i < rows; i++) {
 		const struct d9__worker *worker = report->workers[i];
-		const char *name = d9__report_worker_name(report->analysis, worker);
+		const char *name = d9__analysis_worker_name(report->analysis, worker);
 		struct d9__parts parts = d9__report_parts_of_worker(worker);
 		char text[128];
 

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about wakes for nothing, about which task or thread of many is slow, and about CPU time
+ * outside of loops. */
+#include "config.h"
+
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define READ  "app+0x100 @ app+0x110"
+#define FD    1
+#define TIMER 2
+
+#define MS(n)	   ((n)*UINT64_C(1000))
+#define SECONDS(n) ((n)*UINT64_C(1000000))
+
+static int has(const char *text, const char *part)
+{
+	return text && strstr(text, part) != NULL;
+}
+
+static const struct d9__finding *empty_wakes(const struct story *s)
+{
+	return story_finding_of(s, "empty-wakes");
+}
+
+/* For two seconds, each 4 ms: READ is called, of |reads| in all |again| bring nothing; by a timer,
+ * or not. */
+static void reads(struct story *s, uint64_t n, uint64_t again, unsigned reason)
+{
+	story_begin(s);
+	story_say(s, "source.io", "on");
+	story_spawn_fd(s, 0, 1, READ, 7);
+	story_park(s, 0, 0, 0);
+	for (uint64_t us = MS(4); us <= SECONDS(2); us += MS(4)) {
+		story_unpark(s, 0, us, 0);
+		story_wake(s, us, 0, 1, reason);
+		story_poll(s, 0, us, us + 10, 1, READ);
+		story_park(s, 0, us + 20, 0);
+	}
+	story_io(s, SECONDS(2) + 30, 1, &(struct story_io) { .reads = n, .again = again });
+	story_analyse(s);
+}
+
+static void test_callback_that_wakes_and_reads_nothing_is_named(void)
+{
+	struct story s;
+
+	reads(&s, 500, 400, FD);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "empty-wakes");
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->name, "app+0x100");
+	CU_ASSERT(has(empty_wakes(&s)->message, "has to wait (EAGAIN)"));
+	story_free(&s);
+}
+
+static void test_callback_that_polls_by_a_timer_is_told_to_wait_instead(void)
+{
+	struct story s;
+
+	reads(&s, 500, 500, TIMER);
+	CU_ASSERT(has(empty_wakes(&s)->advice, "Wait for the descriptor instead"));
+	story_free(&s);
+}
+
+/* It reads until there is no more: one that brings something and one that does not, each time. */
+static void test_callback_that_reads_until_there_is_no_more_wakes_for_something(void)
+{
+	struct story s;
+
+	reads(&s, 1000, 500, FD);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
+	story_free(&s);
+}
+
+static void test_callback_that_seldom_reads_nothing_wakes_for_something(void)
+{
+	struct story s;
+
+	reads(&s, 500, 90, FD);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
+	story_free(&s);
+}
+
+/* Each 4 ms an empty wake, and a timer's call |late_us| later. */
+static void early_wakes(struct story *s, uint64_t late_us, unsigned reason)
+{
+	story_begin(s);
+	story_park(s, 0, 0, 0);
+	for (uint64_t us = MS(8); us <= SECONDS(2); us += MS(8)) {
+		story_unpark(s, 0, us, 0);
+		story_park(s, 0, us + 5, 0);
+		story_unpark(s, 0, us + late_us, 0);
+		story_wake(s, us + late_us, 0, 1, reason);
+		story_poll(s, 0, us + late_us, us + late_us + 5, 1, READ);
+		story_park(s, 0, us + late_us + 8, 0);
+	}
+	story_analyse(s);
+}
+
+static void test_wake_that_comes_early_for_a_timer_is_not_for_nothing(void)
+{
+	struct story s;
+
+	early_wakes(&s, MS(2), TIMER);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
+	story_free(&s);
+	early_wakes(&s, MS(6), TIMER);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "empty-wakes");
+	story_free(&s);
+	early_wakes(&s, MS(2), FD);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "empty-wakes");
+	story_free(&s);
+}
+
+/* GLib looks again after each call; where that comes to nothing again and again, the loop turns in
+ * circles. */
+static void test_look_at_descriptors_behind_a_call_is_no_wake(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_park(&s, 0, 0, 0);
+	for (uint64_t us = MS(4); us <= SECONDS(2); us += MS(4)) {
+		story_unpark(&s, 0, us, 0);
+		story_poll(&s, 0, us, us + 10, 1, READ);
+		story_park(&s, 0, us + 20, 0);
+		story_unpark(&s, 0, us + 23, 0);
+		story_park(&s, 0, us + 25, 0);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
+	story_free(&s);
+
+	story_begin(&s);
+	story_park(&s, 0, 0, 0);
+	for (uint64_t us = 20; us <= SECONDS(2); us += 20) {
+		story_unpark(&s, 0, us, 0);
+		story_park(&s, 0, us + 18, 0);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "empty-wakes");
+	CU_ASSERT_EQUAL(empty_wakes(&s)->severity, D9__WARNING);
+	story_free(&s);
+}
+
+/* ---- one of many ---- */
+
+/* Twenty tasks of |place|, one after the other, each 10 ms; |slow| of them takes 40 ms instead of
+ * 100 us. */
+static void test_task_that_alone_has_the_long_calls_is_named(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (uint64_t task = 1; task <= 20; task++)
+		story_spawn_fd(&s, task, task, READ, 100 + (unsigned)task);
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t us = MS(10) + i * MS(50), task = 1 + i % 20;
+
+		story_unpark(&s, 0, us, 0);
+		story_poll(&s, 0, us, us + (task == 7 ? MS(40) : 100), task, READ);
+		story_park(&s, 0, us + MS(41), 0);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->task, 7);
+	CU_ASSERT(has(story_finding(&s, 0)->brief, ", 1 task of 20"));
+	story_free(&s);
+}
+
+/* Four loops call READ each 50 ms; |slow| of them, or all (4), for 40 ms. */
+static const char *brief_of_loops(struct story *s, unsigned slow)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < 40; i++)
+		for (unsigned worker = 0; worker < 4; worker++) {
+			uint64_t us = MS(10) + i * MS(50) + worker;
+
+			story_unpark(s, worker, us, 0);
+			story_poll(s, worker, us, us + (slow == 4 || worker == slow ? MS(40) : 100),
+				   worker + 1, READ);
+			story_park(s, worker, us + MS(41), 0);
+		}
+	story_analyse(s);
+	return story_finding(s, 0)->brief;
+}
+
+static void test_thread_that_alone_has_the_long_calls_is_named(void)
+{
+	struct story s;
+
+	CU_ASSERT(has(brief_of_loops(&s, 2), " on worker 2 alone"));
+	story_free(&s);
+	CU_ASSERT_FALSE(has(brief_of_loops(&s, 4), "alone"));
+	story_free(&s);
+}
+
+/* ---- elsewhere ---- */
+
+/* The process used |cpu_us| in two seconds, its loop |loop_us| of that. */
+static void used(struct story *s, uint64_t cpu_us, uint64_t loop_us)
+{
+	story_begin(s);
+	story_cpu_usage(s, 0, 0);
+	story_unpark(s, 0, 0, 0);
+	story_poll(s, 0, 0, loop_us, 1, READ);
+	story_park(s, 0, loop_us, loop_us);
+	story_cpu_usage(s, SECONDS(2), cpu_us);
+	story_unpark(s, 0, SECONDS(2), loop_us);
+	story_park(s, 0, SECONDS(2) + 1, loop_us);
+	story_analyse(s);
+}
+
+static void test_process_that_computes_outside_of_its_loops_is_told(void)
+{
+	struct story s;
+
+	used(&s, MS(900), 1000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "elsewhere");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__INFO);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "100 % of the CPU time is outside of loops");
+	story_free(&s);
+	used(&s, 1900, 1000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "elsewhere")->check, "");
+	story_free(&s);
+}
+
+int main(void)
+{
+	static CU_TestInfo tests[] = {
+		{ "callback that wakes and reads nothing is named",
+		  test_callback_that_wakes_and_reads_nothing_is_named },
+		{ "callback that polls by a timer is told to wait instead",
+		  test_callback_that_polls_by_a_timer_is_told_to_wait_instead },
+		{ "callback that reads until there is no more wakes for something",
+		  test_callback_that_reads_until_there_is_no_more_wakes_for_something },
+		{ "callback that seldom reads nothing wakes for something",
+		  test_callback_that_seldom_reads_nothing_wakes_for_something },
+		{ "wake that comes early for a timer is not for nothing",
+		  test_wake_that_comes_early_for_a_timer_is_not_for_nothing },
+		{ "look at descriptors behind a call is no wake",
+		  test_look_at_descriptors_behind_a_call_is_no_wake },
+		{ "task that alone has the long calls is named",
+		  test_task_that_alone_has_the_long_calls_is_named },
+		{ "thread that alone has the long calls is named",
+		  test_thread_that_alone_has_the_long_calls_is_named },
+		{ "process that computes outside of its loops is told",
+		  test_process_that_computes_outside_of_its_loops_is_told },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("check_wakes", tests);
+}
