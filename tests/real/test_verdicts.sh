@@ -42,7 +42,7 @@ guilty() {
 	found=$(first)
 	# shellcheck disable=SC2254 # a pattern
 	case $found in
-	"$2 "$3) echo "$1: $found" ;;
+	$2" "$3) echo "$1: $found" ;;
 	*)
 		"$dial9" report "$dir/trace" | head -12
 		fail "$1: the first finding is $found, not $2 $3"

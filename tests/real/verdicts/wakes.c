@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops that wake for nothing: all of several for each connection that comes ("herd"), a timer
- *looks whether there is something to read ("look"), a descriptor has hung up and that was not asked for
- *that ("hangup", GLib).  And what looks alike and is healthy: a connection for each wake
- *("accepts"), bursts of thirty datagrams ("bursts"), forty timers of 2 ms
- * ("timers"), a datagram for each call, as many as come ("datagrams"), 5,000 connections that close
- *at once ("closes").
+ * Loops that wake for nothing: all of several for each connection ("herd"), a timer looks whether
+ * there is something to read ("look"), a descriptor has hung up and that was not asked for
+ * ("hangup", GLib).  And healthy ones that look alike: a connection for each wake ("accepts"),
+ * bursts of thirty datagrams ("bursts"), forty timers of 2 ms ("timers"), a datagram for each call,
+ * as many as come ("datagrams"), 5,000 connections that close at once ("closes").
  *
  *	wakes WHICH [SECONDS]
  */
