@@ -308,7 +308,7 @@ static void settle_by_call(struct d9__worker *worker, const struct d9__piece *pi
 
 static void note_called(struct d9__worker *worker, const struct d9__traced_task *task)
 {
-	struct d9__wake *wake = &worker->wake;
+	struct d9__newest_wake *wake = &worker->wake;
 	struct d9__callback_on *on = d9__callback_on(task->callback, worker->number);
 
 	wake->others |= wake->calls && on != wake->latest;
@@ -392,7 +392,7 @@ void d9__rounds_taken(struct d9__worker *worker, struct d9__traced_task *task, u
  */
 static void end_wake(struct d9__worker *worker, uint64_t ns)
 {
-	struct d9__wake *wake = &worker->wake;
+	struct d9__newest_wake *wake = &worker->wake;
 	bool empty = wake->ns && !wake->calls;
 
 	if (empty && (wake->slept || wake->before_empty)) {

@@ -66,7 +66,7 @@ struct d9__rounds {
 };
 
 /* The newest wake of a worker, until it sleeps again. */
-struct d9__wake {
+struct d9__newest_wake {
 	uint64_t ns, calls;		/* ns: 0 if there was none */
 	bool slept;			/* the wait before was one */
 	struct d9__callback_on *latest; /* its latest call; NULL: not told */

@@ -187,7 +187,7 @@ struct d9__worker {
 	uint64_t explained_late_ns; /* the same of a late timer */
 	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
 	struct d9__rounds rounds;
-	struct d9__wake wake;
+	struct d9__newest_wake wake;
 	struct d9__period period;
 	struct d9__replay replay;
 	struct d9__kernel_backlog natural;

@@ -95,7 +95,7 @@ void d9__check_lost_wake(struct d9__findings *findings)
 #define EMPTY_CALL_NS (500 * D9__US_NS)
 
 /* Worth a warning if they take that share, or come so often a second. */
-#define EMPTY_WARNING_RATE 200
+#define EMPTY_WARNING_RATE 100
 
 /*
  * GLib's own threads, whose loops no program has a hand in: each GTask sets a timer in "gmain"
