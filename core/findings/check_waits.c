@@ -105,8 +105,8 @@ static bool is_start(const struct d9__analysis *a, const struct d9__delay *delay
 }
 
 /*
- * Whether all waits of the trace lie in one burst, and as many tasks ended then as waited: there is
- * one for each of many descriptors that closed at once, and no callback is to blame.
+ * Whether all waits of the trace lie in one burst, and half as many tasks ended then as waited, or
+ * more: there is one for each of many descriptors that closed at once, and no callback is to blame.
  */
 static bool is_burst(const struct d9__analysis *a)
 {
@@ -115,7 +115,7 @@ static bool is_burst(const struct d9__analysis *a)
 
 	return latency->woken_over_5ms >= BURST_MIN && ns <= BURST_NS &&
 	       BURST_PART * ns <= a->loop_last_ns - a->loop_first_ns &&
-	       10 * latency->closed >= 9 * latency->woken_over_5ms;
+	       2 * latency->closed >= latency->woken_over_5ms;
 }
 
 /* The longest wait behind a backlog; those of a program's start count where there are no others. */
