@@ -219,6 +219,8 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 	d9__fired_name(&a->fired, &a->callbacks);
 	if (!err)
 		err = d9__spans_finish(&a->spans);
+	if (!err)
+		err = d9__weights_make(a);
 	return err || !reader ? err : copy_segments(a, reader);
 }
 

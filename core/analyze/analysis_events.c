@@ -228,7 +228,6 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 				       .off_cpu = d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1 };
 	const struct d9_value *cpu = d9_event_known(event, D9_CPU_SAMPLE_CPU);
 	const struct d9_value *truncated = d9_event_known(event, D9_CPU_SAMPLE_TRUNCATED);
-	int err;
 
 	sampled.is_whole = has_stack && truncated && truncated->present && !truncated->u.boolean;
 	/* Stacks of calls that block are told without a processor, and all of them. */
@@ -237,9 +236,9 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 	if (worker && name.len && worker->thread_name[0] == '\0')
 		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", d9__precision(name.len),
 			 name.data);
-	err = d9__samples_add(&a->samples, &sampled, event->timestamp_ns,
-			      has_stack ? stack->u.stack.addresses : NULL, has_stack ? stack->u.stack.n : 0);
-	return err ? err : d9__hot_threads_add(&a->samples.threads, &sampled, a->samples.newest);
+	return d9__samples_add(&a->samples, &sampled, event->timestamp_ns,
+			       has_stack ? stack->u.stack.addresses : NULL,
+			       has_stack ? stack->u.stack.n : 0);
 }
 
 int d9__analysis_alloc(struct d9__analysis *a, const struct d9_event *event, struct d9__heap *heap)
@@ -564,6 +563,9 @@ static int on_loop_outside(struct d9__analysis *a, const struct d9_event *event)
 	d9__loop_time_outside(&worker->loop_time,
 			      d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0),
 			      d9_event_known_u64(event, D9_LOOP_OUTSIDE_TO_NS, 0));
+	d9__samples_between(&a->samples, worker,
+			    d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0),
+			    d9_event_known_u64(event, D9_LOOP_OUTSIDE_TO_NS, 0));
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "analyze/histogram.h"
 #include "analyze/texts.h"
 #include "analyze/time_parts.h"
+#include "analyze/weights.h"
 #include "base/table.h"
 
 /* Long calls of one callback that are kept in full. */
@@ -147,6 +148,7 @@ struct d9__callback {
 	struct d9__histogram delays;   /* wake to poll */
 	struct d9__histogram lateness; /* timers: due to poll */
 	struct d9__account time; /* of its calls; the sum of all workers, complete at the end */
+	struct d9__weight weight; /* of samples in its calls */
 	uint64_t on_samples, off_samples;
 	uint64_t off_told; /* of |off_samples|, in calls that are told with their length */
 	uint64_t switches; /* of |off_samples|, that slices tell of */

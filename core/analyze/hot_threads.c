@@ -12,9 +12,10 @@
 
 #define ENTRY_BYTES (3 * sizeof(struct d9__table_entry)) /* a place in a table */
 
-/* How often a thread had one stack. */
+/* How often a thread had one stack in one stratum. */
 struct stack_count {
-	const struct d9__stack *stack;
+	const struct d9__stack *stack;	 /* NULL: none was recorded */
+	const struct d9__weight *weight; /* NULL: in none */
 	struct d9__sample_counts counts;
 };
 
@@ -41,27 +42,38 @@ static struct d9__hot_thread *thread_of(struct d9__table *threads, uint32_t tid)
 	return thread;
 }
 
-/* NULL: |*err| is set, or the budget has no room for another. */
-static struct stack_count *count_of(struct d9__hot_thread *thread, const struct d9__stack *stack, int *err)
+/* Samples without a stack are one, too. */
+static uint64_t key_of(const struct d9__stack *stack, const struct d9__weight *weight)
 {
-	struct stack_count *count = d9__table_find(&thread->stacks, stack->number);
+	return ((uint64_t)(uintptr_t)weight * UINT64_C(0x9e3779b97f4a7c15)) ^
+	       (stack && stack->n ? stack->number : 0);
+}
+
+/* NULL: |*err| is set, or the budget has no room for another. */
+static struct stack_count *count_of(struct d9__hot_thread *thread, const struct d9__stack *stack,
+				    const struct d9__weight *weight, int *err)
+{
+	uint64_t key = key_of(stack, weight);
+	struct stack_count *count = d9__table_find(&thread->stacks, key);
 
 	if (count || !d9__budget_take(D9__KEPT_STACKS, sizeof(*count) + ENTRY_BYTES))
 		return count;
 	count = calloc(1, sizeof(*count));
-	if (!count || d9__table_add(&thread->stacks, stack->number, count)) {
+	if (!count || d9__table_add(&thread->stacks, key, count)) {
 		free(count);
 		*err = -ENOMEM;
 		return NULL;
 	}
-	count->stack = stack;
+	count->stack = stack && stack->n ? stack : NULL;
+	count->weight = weight;
 	return count;
 }
 
-int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sample, const struct d9__stack *stack)
+int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sample,
+			const struct d9__stack *stack, const struct d9__weight *weight)
 {
 	struct d9__hot_thread *thread = thread_of(threads, sample->tid);
-	struct stack_count *count = NULL;
+	struct stack_count *count;
 	int err = 0;
 
 	if (!thread)
@@ -72,10 +84,25 @@ int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sam
 			 sample->name);
 	thread->worker = sample->worker;
 	add_to(&thread->counts, sample);
-	if (stack && stack->n)
-		count = count_of(thread, stack, &err);
+	count = count_of(thread, stack, weight, &err);
 	add_to(count ? &count->counts : &thread->nowhere, sample);
 	return err;
+}
+
+void d9__hot_threads_move(struct d9__table *threads, uint32_t tid, const struct d9__stack *stack,
+			  const struct d9__weight *from, const struct d9__weight *to)
+{
+	struct d9__hot_thread *thread = d9__table_find(threads, tid);
+	struct stack_count *count = thread ? d9__table_find(&thread->stacks, key_of(stack, from))
+					   : NULL,
+			   *other;
+	int err = 0;
+
+	other = count && count->counts.on ? count_of(thread, stack, to, &err) : NULL;
+	if (!other)
+		return;
+	count->counts.on--;
+	other->counts.on++;
 }
 
 void d9__hot_threads_release(struct d9__table *threads)
@@ -128,6 +155,12 @@ static int compare_texts(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
+/* Threads count from 1; 0: none. */
+static size_t number_of(const struct d9__hot_function *function)
+{
+	return function->thread ? function->thread->number : 0;
+}
+
 /* Places of one thread and function stand side by side. */
 static int compare_places(const void *left, const void *right)
 {
@@ -135,7 +168,9 @@ static int compare_places(const void *left, const void *right)
 	int by_name;
 
 	if (a->thread != b->thread)
-		return a->thread->number < b->thread->number ? -1 : 1;
+		return number_of(a) < number_of(b) ? -1 : 1;
+	if (a->callback != b->callback)
+		return a->callback->number < b->callback->number ? -1 : 1;
 	by_name = compare_texts(a->frame.function, b->frame.function);
 	if (!by_name)
 		by_name = compare_texts(a->frame.module, b->frame.module);
@@ -146,6 +181,8 @@ static int compare_counts(const void *left, const void *right)
 {
 	const struct d9__hot_function *a = left, *b = right;
 
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
 	if (a->n != b->n)
 		return a->n < b->n ? 1 : -1;
 	return compare_places(a, b);
@@ -190,11 +227,22 @@ static void set_frame(struct d9__hot_function *function, const struct d9__stack 
 struct wanted {
 	bool off_cpu;
 	double switch_share;
+	uint64_t period_ns;
+	const struct d9__callbacks *callbacks;
 };
 
 static uint64_t wanted_of(const struct wanted *wanted, const struct d9__sample_counts *counts)
 {
 	return wanted->off_cpu ? d9__samples_estimate(counts->off, counts->switches, wanted->switch_share) : counts->on;
+}
+
+static void set_time(struct d9__hot_function *function, const struct d9__weight *weight,
+		     const struct wanted *wanted)
+{
+	if (wanted->off_cpu || !wanted->period_ns)
+		return;
+	function->ns = d9__weight_ns(weight, function->n, wanted->period_ns);
+	function->about_ns = !weight || weight->about || weight->few ? function->ns : 0;
 }
 
 static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thread *thread, const struct wanted *wanted)
@@ -207,13 +255,35 @@ static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thre
 		const struct stack_count *count = item;
 
 		out[n] = (struct d9__hot_function){ .thread = thread, .n = wanted_of(wanted, &count->counts) };
-		if (count->stack->names)
+		set_time(&out[n], count->weight, wanted);
+		if (count->stack && count->stack->names)
 			set_frame(&out[n], count->stack, wanted->off_cpu);
 		n += out[n].n > 0;
 	}
-	if (nowhere)
-		out[n] = (struct d9__hot_function){ .thread = thread, .n = nowhere };
-	return n + (nowhere > 0);
+	if (!nowhere)
+		return n;
+	out[n] = (struct d9__hot_function) { .thread = thread, .n = nowhere };
+	set_time(&out[n], NULL, wanted);
+	return n + 1;
+}
+
+/* Callbacks whose CPU time no sample met. */
+static size_t add_lonely(struct d9__hot_function *out, const struct wanted *wanted)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; wanted->callbacks && wanted->period_ns && i < wanted->callbacks->n;
+	     i++) {
+		const struct d9__callback *callback = wanted->callbacks->items[i];
+
+		if (callback->weight.lonely)
+			out[n++] = (struct d9__hot_function) {
+				.callback = callback,
+				.ns = callback->weight.cpu_ns,
+				.about_ns = callback->weight.about ? callback->weight.cpu_ns : 0
+			};
+	}
+	return n;
 }
 
 /* Add up what is one function, of |n| that are sorted. */
@@ -222,10 +292,13 @@ static size_t merge(struct d9__hot_function *functions, size_t n)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (kept && !compare_places(&functions[kept - 1], &functions[i]))
+		if (kept && !compare_places(&functions[kept - 1], &functions[i])) {
 			functions[kept - 1].n += functions[i].n;
-		else
+			functions[kept - 1].ns += functions[i].ns;
+			functions[kept - 1].about_ns += functions[i].about_ns;
+		} else {
 			functions[kept++] = functions[i];
+		}
 	}
 	return kept;
 }
@@ -233,7 +306,7 @@ static size_t merge(struct d9__hot_function *functions, size_t n)
 static struct d9__hot_function *functions_of(const struct d9__table *threads, const struct wanted *wanted, size_t *n)
 {
 	struct d9__hot_function *functions;
-	size_t max = 1;
+	size_t max = 1 + (wanted->callbacks ? wanted->callbacks->n : 0);
 	void *item;
 
 	for (size_t place = 0; (place = d9__table_next(threads, place, &item));)
@@ -244,15 +317,19 @@ static struct d9__hot_function *functions_of(const struct d9__table *threads, co
 		return NULL;
 	for (size_t place = 0; (place = d9__table_next(threads, place, &item));)
 		*n += add_thread(functions + *n, item, wanted);
+	*n += add_lonely(functions + *n, wanted);
 	qsort(functions, *n, sizeof(*functions), compare_places);
 	*n = merge(functions, *n);
 	qsort(functions, *n, sizeof(*functions), compare_counts);
 	return functions;
 }
 
-struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads, size_t *n)
+struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads,
+					      const struct d9__callbacks *callbacks,
+					      uint64_t period_ns, size_t *n)
 {
-	return functions_of(threads, &(struct wanted){ .off_cpu = false }, n);
+	return functions_of(threads,
+			    &(struct wanted) { .callbacks = callbacks, .period_ns = period_ns }, n);
 }
 
 struct d9__hot_function *d9__hot_functions_off(const struct d9__table *threads, double switch_share, size_t *n)

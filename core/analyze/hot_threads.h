@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/callbacks.h"
 #include "analyze/samples.h"
 
 struct d9__sample_counts {
@@ -23,8 +24,13 @@ struct d9__hot_thread {
 	struct d9__table stacks;	  /* by the stack's number; owned */
 };
 
-/* One sample with |stack|; NULL: none.  0 or -ENOMEM. */
-int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sample, const struct d9__stack *stack);
+/* One sample with |stack| of the stratum |weight|; NULL: none.  0 or -ENOMEM. */
+int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sample,
+			const struct d9__stack *stack, const struct d9__weight *weight);
+
+/* One on-CPU sample of thread |tid| with |stack| is of the stratum |to|, not of |from|. */
+void d9__hot_threads_move(struct d9__table *threads, uint32_t tid, const struct d9__stack *stack,
+			  const struct d9__weight *from, const struct d9__weight *to);
 
 void d9__hot_threads_release(struct d9__table *threads);
 
@@ -37,14 +43,23 @@ struct d9__hot_thread **d9__hot_threads_sorted(const struct d9__table *threads);
  * what it waited for there.
  */
 struct d9__hot_function {
-	const struct d9__hot_thread *thread;
+	const struct d9__hot_thread *thread; /* NULL: of |callback| */
+	const struct d9__callback *callback; /* that no sample met; NULL: |thread| was met here */
 	struct d9__frame_name frame; /* |function| NULL: its name is not known, or there is no stack */
 	const char *inside; /* what |frame| had called, in another module; NULL: nothing, or its name is not known */
 	uint64_t n;
+	uint64_t ns;	   /* on the CPU, as the weights of its samples say */
+	uint64_t about_ns; /* of that, by estimates */
 };
 
-/* Functions that threads were on the CPU in, most often first, in new memory; |*n| of them.  NULL: no memory. */
-struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads, size_t *n);
+/*
+ * Functions that threads were on the CPU in, and callbacks that no sample met, those with most time
+ * first, in new memory;
+ * |*n| of them.  NULL: no memory.
+ */
+struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads,
+					      const struct d9__callbacks *callbacks,
+					      uint64_t period_ns, size_t *n);
 
 /*
  * Functions in which threads left the CPU, likewise.  The recorder told switches in |switch_share| of the time: the

@@ -286,7 +286,8 @@ void d9__loop_time_lost(struct d9__loop_time *time, uint64_t from_ns, uint64_t t
 void d9__loop_time_finish(struct d9__loop_time *time)
 {
 	end_window(time);
-	time->outside_ns += take(&time->round_ns, time->between_ns);
+	time->outside_short_ns = take(&time->round_ns, time->between_ns);
+	time->outside_ns += time->outside_short_ns;
 	time->between_ns = 0;
 }
 

@@ -28,6 +28,7 @@ struct d9__loop_time {
 
 	/* From leaving the loop to entering it again: at work, and asleep. */
 	uint64_t outside_ns, outside_asleep_ns;
+	uint64_t outside_short_ns; /* of outside_ns, in times too short to be told one by one */
 	uint64_t outside_max_ns,
 		outside_max_at_ns; /* the longest such time, by what it was at work */
 	uint64_t outside_n;	   /* of a millisecond and more */

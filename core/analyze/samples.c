@@ -22,6 +22,7 @@ void d9__samples_release(struct d9__samples *samples)
 	}
 	d9__table_release(&samples->stacks);
 	free(samples->others);
+	free(samples->beside);
 	d9__table_release(&samples->names);
 	d9__table_release(&samples->workers_by_tid);
 	d9__texts_release(&samples->texts);
@@ -125,6 +126,48 @@ const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint6
 	return piece ? running_in(piece) : NULL;
 }
 
+struct d9__weight *d9__samples_weight(struct d9__worker *worker, uint64_t ns)
+{
+	const struct d9__piece *piece = poll_at(worker, ns);
+
+	if (piece)
+		return &running_in(piece)->weight;
+	if (worker->unpark.valid)
+		return &worker->beside.weight;
+	return worker->park.valid ? &worker->waiting : NULL;
+}
+
+static int remember_beside(struct d9__samples *samples, const struct d9__beside_sample *sample)
+{
+	if (!samples->beside)
+		samples->beside = calloc(D9__BESIDE_SAMPLES, sizeof(*samples->beside));
+	if (!samples->beside)
+		return -ENOMEM;
+	samples->beside[samples->n_beside++ % D9__BESIDE_SAMPLES] = *sample;
+	return 0;
+}
+
+void d9__samples_between(struct d9__samples *samples, struct d9__worker *worker, uint64_t from_ns,
+			 uint64_t to_ns)
+{
+	size_t n = samples->n_beside < D9__BESIDE_SAMPLES ? samples->n_beside : D9__BESIDE_SAMPLES;
+
+	for (size_t i = 1; i <= n; i++) {
+		struct d9__beside_sample *sample =
+			&samples->beside[(samples->n_beside - i) % D9__BESIDE_SAMPLES];
+
+		if (sample->ns < from_ns)
+			return;
+		if (sample->worker != worker || sample->ns > to_ns)
+			continue;
+		sample->worker = NULL;
+		worker->beside.weight.samples--;
+		worker->between.samples++;
+		d9__hot_threads_move(&samples->threads, sample->tid, sample->stack,
+				     &worker->beside.weight, &worker->between);
+	}
+}
+
 /* Count an off-CPU sample that was taken in a sleep which a BlockingCallEvent tells already. */
 static void count_told(struct d9__samples *samples, struct d9__callback *callback)
 {
@@ -201,10 +244,16 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
 	bool off_cpu = sampled->off_cpu;
 	struct d9__stack *stack = d9__samples_stack(samples, ns, addresses, n);
 	struct d9__piece *piece = worker ? poll_at(worker, ns) : NULL;
+	struct d9__weight *weight = worker && !off_cpu ? d9__samples_weight(worker, ns) : NULL;
 
-	if (!stack)
+	if (!stack || d9__hot_threads_add(&samples->threads, sampled, stack, weight))
 		return -ENOMEM;
-	samples->newest = stack;
+	if (weight)
+		weight->samples++;
+	if (weight && weight == &worker->beside.weight &&
+	    remember_beside(samples,
+			    &(struct d9__beside_sample) { worker, stack, ns, sampled->tid }))
+		return -ENOMEM;
 	if (sampled->in_slice)
 		count_switch(samples, ns);
 	if (off_cpu) {

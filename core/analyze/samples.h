@@ -91,6 +91,16 @@ struct d9__sampled {
 	bool in_slice; /* a switch, of which only those of slices of the time are recorded: it stands for others, too */
 };
 
+/* A sample outside of callbacks: whether its loop had been left then is told when it is entered
+ * again. */
+#define D9__BESIDE_SAMPLES 1024
+struct d9__beside_sample {
+	struct d9__worker *worker;
+	const struct d9__stack *stack;
+	uint64_t ns;
+	uint32_t tid;
+};
+
 struct d9__samples {
 	uint64_t on, off, on_in_polls, off_in_polls, off_worker;
 	uint64_t off_told; /* of |off_in_polls|, in calls that are told with their length */
@@ -107,7 +117,9 @@ struct d9__samples {
 	struct d9__texts texts;
 	struct d9__table workers_by_tid;
 	struct d9__table threads; /* struct d9__hot_thread by tid */
-	const struct d9__stack *newest; /* of the newest sample */
+	struct d9__beside_sample
+		*beside; /* the newest, D9__BESIDE_SAMPLES at most; owned; NULL: none */
+	size_t n_beside; /* ever added */
 };
 
 void d9__samples_release(struct d9__samples *samples);
@@ -127,10 +139,20 @@ struct d9__worker *d9__samples_worker(const struct d9__samples *samples, uint32_
  */
 const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint64_t ns);
 
+/*
+ * The stratum of an on-CPU sample of |worker| at |ns|, the time of the newest event: its
+ * callback's, or its loop's.  NULL: it has not begun its loop.
+ */
+struct d9__weight *d9__samples_weight(struct d9__worker *worker, uint64_t ns);
+
+/* |worker| had left its loop from |from_ns| to |to_ns|: its samples of that time belong there. */
+void d9__samples_between(struct d9__samples *samples, struct d9__worker *worker, uint64_t from_ns,
+			 uint64_t to_ns);
+
 /* Whether |worker| sleeps at |ns| in a call that blocks, whose stack and length are told. */
 bool d9__samples_is_told(const struct d9__worker *worker, uint64_t ns);
 
-/* One sample.  0 or -ENOMEM. */
+/* One sample, which counts in |samples->threads|, too.  0 or -ENOMEM. */
 int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampled, uint64_t ns,
 		    const uint64_t *addresses, size_t n);
 

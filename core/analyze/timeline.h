@@ -118,6 +118,8 @@ struct d9__worker {
 					 told yet, and in all */
 	struct d9__callback
 		beside; /* stands for its awake time outside of callbacks: where samples found it */
+	struct d9__weight between, waiting; /* of samples between rounds, and in waits; the rest of
+					       |beside|'s are in rounds */
 
 	uint64_t parks, parked_ns;
 	uint64_t active_periods, active_ns;

@@ -120,8 +120,8 @@ static uint64_t note(struct pprof *p, const char *words)
 	uint64_t function = function_of(p, words, NULL), number;
 	bool is_new;
 
-	/* Addresses have hashes for keys; of 2^64 this is none's. */
-	number = number_of(p, &p->locations, (uint64_t)(uintptr_t)words, &is_new);
+	number = number_of(p, &p->locations,
+			   d9__hash_bytes(d9__hash_secret(), words, strlen(words)), &is_new);
 	if (!is_new)
 		return number;
 	d9__protobuf_number(&p->inner, LINE_FUNCTION, function);
@@ -219,9 +219,9 @@ static void put_values(struct pprof *p, const struct d9__profile_stack *stack)
 		d9__protobuf_varint(&p->numbers, stack->heap.live_bytes);
 	} else if (p->counts) {
 		d9__protobuf_varint(&p->numbers, stack->taken);
-		d9__protobuf_varint(&p->numbers, p->profile->wanted.kind == D9__PROFILE_KIND_CPU ?
-							 stack->taken * p->profile->period_ns :
-							 stack->blocked_ns);
+		d9__protobuf_varint(&p->numbers, p->profile->wanted.kind == D9__PROFILE_KIND_CPU
+							 ? stack->cpu_ns
+							 : stack->blocked_ns);
 	} else {
 		d9__protobuf_varint(&p->numbers, stack->samples);
 	}
@@ -230,10 +230,14 @@ static void put_values(struct pprof *p, const struct d9__profile_stack *stack)
 
 static void put_sample(struct pprof *p, const struct d9__profile_stack *stack)
 {
+	char way[1024];
+
 	for (size_t i = 0; i < stack->n; i++)
 		put_number(p, location_of(p, stack, i));
 	if (!stack->n)
 		put_number(p, note(p, "[no stack]"));
+	if (stack->lonely)
+		put_number(p, note(p, d9__profile_lonely(stack, way, sizeof(way))));
 	else if (stack->truncated)
 		put_number(p, note(p, "[cut stack]"));
 	d9__protobuf_put(&p->message, SAMPLE_LOCATIONS, &p->numbers);

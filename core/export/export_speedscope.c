@@ -45,10 +45,6 @@ static void put_samples(struct d9__json *json, const struct d9__stack_tree *tree
 			uint32_t *numbers)
 {
 	const struct d9__profile_kind_facts *facts = profile->facts;
-	/* Show time instead of samples if the trace tells how much CPU time one stands for. */
-	bool is_timed = profile->wanted.kind == D9__PROFILE_KIND_CPU && facts->unit == D9__PROFILE_SAMPLES &&
-			!profile->wanted.weight && profile->period_ns;
-	uint64_t each = is_timed ? profile->period_ns : 1;
 	static const char *const units[] = { [D9__PROFILE_SAMPLES] = "none",
 					     [D9__PROFILE_MICROSECONDS] = "microseconds",
 					     [D9__PROFILE_NANOSECONDS] = "nanoseconds",
@@ -57,9 +53,9 @@ static void put_samples(struct d9__json *json, const struct d9__stack_tree *tree
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "type", "sampled");
 	d9__json_string(json, "name", facts->what);
-	d9__json_string(json, "unit", units[is_timed ? D9__PROFILE_NANOSECONDS : facts->unit]);
+	d9__json_string(json, "unit", units[facts->unit]);
 	d9__json_u64(json, "startValue", 0);
-	d9__json_u64(json, "endValue", each * tree->root.total);
+	d9__json_u64(json, "endValue", tree->root.total);
 	d9__json_open(json, "samples", '[');
 	for (const struct d9__tree_node *node = &tree->root; node; node = d9__stack_tree_next(node))
 		if (node->self)
@@ -68,7 +64,7 @@ static void put_samples(struct d9__json *json, const struct d9__stack_tree *tree
 	d9__json_open(json, "weights", '[');
 	for (const struct d9__tree_node *node = &tree->root; node; node = d9__stack_tree_next(node))
 		if (node->self)
-			d9__json_u64(json, NULL, each * node->self);
+			d9__json_u64(json, NULL, node->self);
 	d9__json_close(json, ']');
 	d9__json_close(json, '}');
 }

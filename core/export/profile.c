@@ -33,7 +33,7 @@
 
 /* The fields in which two samples have to agree to be added up; compared by a keyed hash. */
 struct content {
-	uint64_t callback, worker, tid, span, truncated;
+	uint64_t callback, worker, tid, span, weight, truncated;
 	uint64_t addresses[D9__PROFILE_FRAMES];
 };
 
@@ -45,6 +45,7 @@ static uint64_t hash_of(const struct d9__profile_stack *stack, const uint64_t *a
 	content.worker = (uint64_t)(uintptr_t)stack->worker;
 	content.tid = stack->tid;
 	content.span = (uint64_t)(uintptr_t)stack->span;
+	content.weight = (uint64_t)(uintptr_t)stack->weight;
 	content.truncated = stack->truncated;
 	if (stack->n)
 		memcpy(content.addresses, addresses, stack->n * sizeof(addresses[0]));
@@ -132,6 +133,19 @@ static int take_thread_name(struct d9__profile *profile, const struct d9_event *
 	return 0;
 }
 
+/* The latest sample was taken outside of callbacks. */
+static int remember_beside(struct d9__profile *profile, uint64_t ns)
+{
+	if (!profile->beside)
+		profile->beside = calloc(D9__BESIDE_SAMPLES, sizeof(*profile->beside));
+	if (!profile->beside)
+		return -ENOMEM;
+	if (profile->latest)
+		profile->beside[profile->n_beside++ % D9__BESIDE_SAMPLES] =
+			(struct d9__profile_beside) { profile->latest, ns };
+	return 0;
+}
+
 /* After the analysis took |event|, for that finds the callback. */
 static int take_sample(struct d9__profile *profile, const struct d9_event *event)
 {
@@ -164,9 +178,110 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 		stack.truncated = true;
 	}
 	stack.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
+	if (worker && profile->wanted.kind == D9__PROFILE_KIND_CPU)
+		stack.weight = d9__samples_weight(worker, event->timestamp_ns);
 	if (take_thread_name(profile, event, &stack.thread))
 		return -ENOMEM;
-	return count(profile, &stack, addresses);
+	if (count(profile, &stack, addresses))
+		return -ENOMEM;
+	return worker && stack.weight == &worker->beside.weight
+		       ? remember_beside(profile, event->timestamp_ns)
+		       : 0;
+}
+
+/* The thread had left its loop for the time that |event|, a LoopOutsideEvent, tells: its samples of
+ * then belong there. */
+static int take_outside(struct d9__profile *profile, const struct d9_event *event)
+{
+	uint64_t from_ns = d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0);
+	uint64_t to_ns = d9_event_known_u64(event, D9_LOOP_OUTSIDE_TO_NS, 0);
+	uint64_t id = d9_event_known_u64(event, D9_LOOP_OUTSIDE_WORKER_ID, UINT64_MAX);
+	size_t n = profile->n_beside < D9__BESIDE_SAMPLES ? profile->n_beside : D9__BESIDE_SAMPLES;
+	int err = 0;
+
+	for (size_t i = 1; i <= n && !err; i++) {
+		struct d9__profile_beside *sample =
+			&profile->beside[(profile->n_beside - i) % D9__BESIDE_SAMPLES];
+		struct d9__profile_stack *stack = sample->stack, other;
+
+		if (sample->ns < from_ns)
+			return 0;
+		if (!stack || stack->worker->id != id || sample->ns > to_ns)
+			continue;
+		other = *stack;
+		other.weight = &stack->worker->between;
+		other.samples = other.taken = 1;
+		stack->samples--;
+		stack->taken--;
+		profile->samples--;
+		sample->stack = NULL;
+		err = count(profile, &other, stack->addresses);
+	}
+	return err;
+}
+
+/* ---- CPU time that no sample met ---- */
+
+/* True if all time is wanted, and so what is of no moment is, too. */
+static bool is_all_time(const struct d9__profile_filter *wanted)
+{
+	return !wanted->from_ns && wanted->to_ns == UINT64_MAX && !wanted->span && !wanted->min_ns;
+}
+
+/* The CPU time of the strata of which no sample was taken; |weight| is |callback|'s, else
+ * |worker|'s. */
+static int keep_lonely(struct d9__profile *profile, const struct d9__weight *weight,
+		       const struct d9__callback *callback, const struct d9__worker *worker)
+{
+	struct d9__profile_stack stack = {
+		.callback = callback, .worker = worker, .weight = weight, .lonely = true
+	};
+
+	return weight->lonely ? keep(profile, hash_of(&stack, NULL), &stack, NULL) : 0;
+}
+
+/* The one worker that ran |callback|; NULL: several did. */
+static const struct d9__worker *only_worker(const struct d9__profile *profile,
+					    const struct d9__callback *callback)
+{
+	const struct d9__timeline *timeline = &profile->analysis.timeline;
+	const struct d9__worker *found = NULL;
+
+	for (size_t i = 0; i < timeline->n; i++) {
+		if (!d9__callback_ran_on(callback, timeline->items[i]->number))
+			continue;
+		if (found)
+			return NULL;
+		found = timeline->items[i];
+	}
+	return found;
+}
+
+/* After the analysis is finished. */
+static int take_lonely(struct d9__profile *profile)
+{
+	const struct d9__analysis *a = &profile->analysis;
+	int err = 0;
+
+	if (!is_all_time(&profile->wanted) ||
+	    profile->wanted.weight == D9__PROFILE_WEIGHT_SAMPLES || !a->samples.period_ns)
+		return 0;
+	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
+		const struct d9__worker *worker = only_worker(profile, a->callbacks.items[i]);
+
+		if (is_of_worker(&profile->wanted, worker))
+			err = keep_lonely(profile, &a->callbacks.items[i]->weight,
+					  a->callbacks.items[i], worker);
+	}
+	for (size_t i = 0; i < a->timeline.n && !err; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+		const struct d9__weight *const weights[] = { &worker->beside.weight,
+							     &worker->between, &worker->waiting };
+
+		for (size_t j = 0; j < 3 && !err && is_of_worker(&profile->wanted, worker); j++)
+			err = keep_lonely(profile, weights[j], NULL, worker);
+	}
+	return err;
 }
 
 /* ---- allocations ---- */
@@ -291,6 +406,8 @@ static int take_event(struct d9__profile *profile, const struct d9_event *event)
 		return profile->err;
 	if (event->kind == D9_EVENT_CPU_SAMPLE)
 		return take_sample(profile, event);
+	if (event->kind == D9_EVENT_LOOP_OUTSIDE)
+		return take_outside(profile, event);
 	if (event->kind == D9_EVENT_BLOCKING_CALL)
 		take_duration(profile, event);
 	return 0;
@@ -347,6 +464,11 @@ void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_st
 				       ? D9__EXECUTING : D9__RETURN, out);
 }
 
+const char *d9__profile_lonely(const struct d9__profile_stack *stack, char *buf, size_t size)
+{
+	return stack->callback ? d9__callback_way(stack->callback, buf, size) : "[loop]";
+}
+
 /* ---- the command ---- */
 
 static int name_all(struct d9__profile *profile, const char *command)
@@ -355,8 +477,11 @@ static int name_all(struct d9__profile *profile, const char *command)
 	int err;
 
 	profile->period_ns = profile->analysis.samples.period_ns;
-	/* It ends the calls that are still open, too. */
-	if ((profile->whole || profile->calls) && d9__analysis_finish(&profile->analysis, profile->reader))
+	/* It ends the calls that are still open, too, and weighs samples on the CPU. */
+	if ((profile->whole || profile->calls || profile->wanted.kind == D9__PROFILE_KIND_CPU) &&
+	    d9__analysis_finish(&profile->analysis, profile->reader))
+		return d9__cmd_fail(command, "out of memory");
+	if (profile->wanted.kind == D9__PROFILE_KIND_CPU && take_lonely(profile))
 		return d9__cmd_fail(command, "out of memory");
 	if (profile->calls && d9__profile_calls_finish(profile))
 		return d9__cmd_fail(command, "out of memory");
@@ -416,6 +541,7 @@ void d9__profile_release(struct d9__profile *profile)
 	for (size_t i = 0; i < profile->n; i++)
 		free(profile->stacks[i]);
 	free(profile->stacks);
+	free(profile->beside);
 	d9__table_release(&profile->by_content);
 	d9__heap_release(&profile->heap);
 	d9__texts_release(&profile->threads);

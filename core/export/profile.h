@@ -72,14 +72,24 @@ struct d9__profile_stack {
 	uint64_t tid;	   /* 0: not told, or of allocations */
 	const char *thread; /* the thread's name; NULL: not told */
 	const char *span;  /* the innermost that the thread was inside of; NULL: none, or allocations */
+	const struct d9__weight *weight; /* of samples on the CPU: their stratum; NULL: none */
 	uint64_t samples; /* in the profile's unit */
 	uint64_t taken;	  /* how many there were, of stacks from CpuSampleEvents */
+	uint64_t cpu_ns;  /* on the CPU, by the weights of the samples */
+	bool lonely; /* it is CPU time of |callback|, or of |worker|'s loop, that no sample met */
 	struct d9__profile_heap heap; /* of allocations only */
 	uint64_t blocked_ns; /* of calls that blocked: how long they took */
 	uint64_t ns;	/* of the first sample: which modules were mapped */
 	bool truncated; /* outer frames are missing */
 	size_t n;	/* 0: the stack was not recorded */
 	uint64_t addresses[];
+};
+
+/* A sample outside of callbacks: whether its loop had been left then is told when it is entered
+ * again. */
+struct d9__profile_beside {
+	struct d9__profile_stack *stack;
+	uint64_t ns;
 };
 
 struct d9__profile {
@@ -101,6 +111,8 @@ struct d9__profile {
 	struct d9__profile_spans spans;
 	struct d9__long_calls long_calls; /* of at least |wanted.min_ns| */
 	struct d9__texts threads; /* names */
+	struct d9__profile_beside *beside; /* the newest, D9__BESIDE_SAMPLES at most; owned */
+	size_t n_beside;		   /* ever added */
 	uint64_t period_ns;	  /* CPU time per on-CPU sample; 0: unknown */
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
@@ -135,5 +147,8 @@ int d9__profile_close(struct d9__profile *profile, const char *command, int err)
 /* Find the frames at address |i| of |stack|, at least one.  Borrowed until the next call. */
 void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_stack *stack, size_t i,
 			struct d9__frames *out);
+
+/* The name of what used the CPU time of |stack|, which is a lonely one; |buf| has room for it. */
+const char *d9__profile_lonely(const struct d9__profile_stack *stack, char *buf, size_t size);
 
 void d9__profile_release(struct d9__profile *profile);

@@ -22,3 +22,7 @@ const struct d9__profile_kind_facts d9__profile_kinds[] = {
 const struct d9__profile_kind_facts d9__profile_blocking = {
 	"off-cpu", "off-CPU samples", "blocking calls", "in blocking calls", D9__PROFILE_MICROSECONDS, "delay"
 };
+
+const struct d9__profile_kind_facts d9__profile_timed = {
+	"cpu", "on-CPU samples", "on-CPU time", "on the CPU", D9__PROFILE_NANOSECONDS, "cpu"
+};

@@ -36,3 +36,6 @@ extern const struct d9__profile_kind_facts d9__profile_kinds[];
 
 /* Of --kind off-cpu, if all its samples are of calls that blocked. */
 extern const struct d9__profile_kind_facts d9__profile_blocking;
+
+/* Of --kind cpu, if the trace tells for how much CPU time a sample stands. */
+extern const struct d9__profile_kind_facts d9__profile_timed;

@@ -49,6 +49,16 @@ bool d9__profile_selects(const struct d9__profile *profile, const struct d9__cal
 	return !wanted->loop || is_of_loop(profile, worker, wanted->loop);
 }
 
+/* True if |stack| has samples, and is of the callback and loop that are wanted. */
+static bool is_wanted(const struct d9__profile *profile, const struct d9__profile_stack *stack)
+{
+	/* Its samples turned out to be of another stratum. */
+	if (profile->wanted.kind == D9__PROFILE_KIND_CPU && !stack->taken && !stack->lonely)
+		return false;
+	return d9__profile_selects(profile, stack->callback,
+				   stack->worker ? &stack->worker->id : NULL);
+}
+
 static void leave_wanted(struct d9__profile *profile)
 {
 	size_t kept = 0;
@@ -56,7 +66,7 @@ static void leave_wanted(struct d9__profile *profile)
 	for (size_t i = 0; i < profile->n; i++) {
 		struct d9__profile_stack *stack = profile->stacks[i];
 
-		if (d9__profile_selects(profile, stack->callback, stack->worker ? &stack->worker->id : NULL)) {
+		if (is_wanted(profile, stack)) {
 			profile->stacks[kept++] = stack;
 			continue;
 		}
@@ -165,7 +175,20 @@ static void weigh(struct d9__profile *profile, uint64_t (*of)(const struct d9__p
 
 static uint64_t cpu_ns(const struct d9__profile *profile, const struct d9__profile_stack *stack)
 {
-	return stack->taken * profile->period_ns;
+	(void)profile;
+	return stack->cpu_ns;
+}
+
+/* Give each stack the CPU time that its samples stand for. */
+static void set_cpu_ns(struct d9__profile *profile)
+{
+	for (size_t i = 0; i < profile->n; i++) {
+		struct d9__profile_stack *stack = profile->stacks[i];
+
+		stack->cpu_ns = stack->lonely ? stack->weight->cpu_ns
+					      : d9__weight_ns(stack->weight, stack->taken,
+							      profile->period_ns);
+	}
 }
 
 static uint64_t blocked_us(const struct d9__profile *profile, const struct d9__profile_stack *stack)
@@ -200,7 +223,7 @@ static int weigh_by_ns(struct d9__profile *profile, bool is_timed, const char *c
 		if (!profile->period_ns)
 			return d9__cmd_fail(command, "this trace does not tell how much CPU time a sample stands for: "
 					    "leave out --weight ns");
-		count_ns(profile, profile->facts);
+		profile->facts = &d9__profile_timed;
 		weigh(profile, cpu_ns);
 		return 0;
 	case D9__PROFILE_KIND_OFF_CPU:
@@ -225,8 +248,12 @@ static int weigh_as_wanted(struct d9__profile *profile, const char *command)
 	bool is_timed = profile->samples && profile->timed == profile->samples;
 	bool is_counted = profile->facts->unit == D9__PROFILE_SAMPLES;
 
+	if (profile->wanted.kind == D9__PROFILE_KIND_CPU)
+		set_cpu_ns(profile);
 	switch (profile->wanted.weight) {
 	case D9__PROFILE_WEIGHT_OF_KIND:
+		if (profile->wanted.kind == D9__PROFILE_KIND_CPU && profile->period_ns)
+			return weigh_by_ns(profile, is_timed, command);
 		if (profile->wanted.kind != D9__PROFILE_KIND_OFF_CPU || !is_timed)
 			return 0;
 		profile->facts = &d9__profile_blocking;
@@ -251,7 +278,6 @@ int d9__profile_select(struct d9__profile *profile, const char *command)
 		status = weigh_as_wanted(profile, command);
 	if (status)
 		return status;
-	if (profile->wanted.callback || profile->wanted.loop)
-		leave_wanted(profile);
+	leave_wanted(profile);
 	return profile->whole ? 0 : check_found(profile, command);
 }

@@ -135,6 +135,10 @@ static int add_stack(struct d9__stack_tree *tree, struct d9__profile *profile, c
 	bool unknown = false;
 	int err = group ? descend(tree, &at, group, D9__TREE_GROUP) : 0;
 
+	if (!err && stack->lonely &&
+	    !(group && stack->callback && profile->wanted.by == D9__PROFILE_BY_CALLBACK))
+		err = descend(tree, &at, d9__profile_lonely(stack, buf, sizeof(buf)),
+			      D9__TREE_NOTE);
 	if (err)
 		return err;
 	if (!stack->n)

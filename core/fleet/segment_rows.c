@@ -18,7 +18,7 @@
 
 /* The columns in which samples have to agree to share a row. */
 struct row_key {
-	uint64_t of;
+	uint64_t of, weight;
 	uint32_t minute, stack, thread, off_cpu;
 };
 
@@ -246,12 +246,20 @@ static void take_sample(struct d9__segment_rows *rows, const struct d9_event *ev
 			       .minute = minute_of(rows, event->timestamp_ns),
 			       .stack = stack_of(rows, event), .thread = thread_of(rows, event),
 			       .off_cpu = known(event, D9_CPU_SAMPLE_SOURCE) == 1 };
+	const struct d9__weight *weight =
+		worker && !key.off_cpu ? d9__samples_weight(worker, event->timestamp_ns) : NULL;
 	bool is_new;
-	struct d9__sample_row *row = row_of(rows, &rows->samples, &key, &is_new);
+	struct d9__sample_row *row;
 
+	key.weight = (uint64_t)(uintptr_t)weight;
+	row = row_of(rows, &rows->samples, &key, &is_new);
 	if (row && is_new)
-		*row = (struct d9__sample_row){ .callback = callback, .minute = key.minute, .stack = key.stack,
-						.thread = key.thread, .off_cpu = key.off_cpu };
+		*row = (struct d9__sample_row) { .callback = callback,
+						 .minute = key.minute,
+						 .stack = key.stack,
+						 .thread = key.thread,
+						 .off_cpu = key.off_cpu,
+						 .weight = weight };
 	if (row)
 		row->samples++;
 }

@@ -44,6 +44,7 @@ struct d9__sample_row {
 	const struct d9__callback *callback; /* NULL: in none */
 	uint32_t minute, stack, thread;      /* stack and thread: their numbers + 1, or 0 */
 	bool off_cpu;
+	const struct d9__weight *weight; /* NULL: in no stratum */
 	uint64_t samples;
 };
 

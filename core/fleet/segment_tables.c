@@ -301,7 +301,8 @@ static void put_samples(const struct d9__segment_contents *segment, struct d9__p
 		}
 		put_text(file, row->stack ? stacks->items[row->stack - 1].id : NULL);
 		put_u64(file, row->samples);
-		put_known(file, !row->off_cpu && period_ns, row->samples * period_ns);
+		put_known(file, !row->off_cpu && period_ns,
+			  d9__weight_ns(row->weight, row->samples, period_ns));
 		d9__parquet_row(file);
 	}
 }

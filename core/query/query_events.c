@@ -109,6 +109,7 @@ static void put_poll(struct d9__query_process *process, uint64_t worker,
 	d9__query_known(&row, poll->told, poll->ready_ns);
 	d9__query_u64(&row, poll->on_samples);
 	d9__query_u64(&row, poll->off_samples);
+	d9__query_known(&row, !poll->on_samples, 0);
 	d9__query_u64(&row, poll->resumed);
 	d9__query_u64(&row, poll->open_ended);
 	d9__query_row_done(&row);
@@ -165,6 +166,7 @@ static void put_run(struct d9__query_process *process, const struct d9__call_end
 	d9__query_known(&row, call->read, call->ready_ns);
 	d9__query_u64(&row, call->on_samples);
 	d9__query_u64(&row, call->off_samples);
+	d9__query_known(&row, !call->on_samples, 0);
 	d9__query_u64(&row, call->open_ended);
 	d9__query_row_done(&row);
 }
@@ -355,26 +357,13 @@ static void end_allocation(struct d9__query_process *process, const struct d9_ev
 	       known(event, D9_FREE_ALLOC_TIMESTAMP_NS));
 }
 
-static void put_sample(struct d9__query_process *process, const struct d9_event *event)
+static void put_sample_row(struct d9__query_process *process, const struct d9_event *event,
+			   const struct d9__worker *worker, const struct d9__piece *piece,
+			   uint64_t stack)
 {
-	const struct d9__worker *worker = d9__analysis_sampled(&process->analysis, event);
 	bool off = known(event, D9_CPU_SAMPLE_SOURCE) == 1;
-	uint64_t stack = d9__query_stack(process, event, D9_CPU_SAMPLE_CALLCHAIN, true);
-	const struct d9__piece *piece = poll_at(worker, event->timestamp_ns);
-	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
 	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_SAMPLES);
 
-	if (lane && off) {
-		lane->off_ns = event->timestamp_ns;
-		lane->off_stack = stack;
-	}
-	/* One that was taken as the poll ended comes behind it. */
-	if (lane && piece && !piece->open && lane->ended.any) {
-		lane->ended.on_samples = piece->on_samples;
-		lane->ended.off_samples = piece->off_samples;
-	}
-	if (!d9__query_wants(process->rows, D9__QUERY_SAMPLES))
-		return;
 	d9__query_u64(&row, process->number);
 	d9__query_u64(&row, event->timestamp_ns);
 	d9__query_string(&row, off ? "off-cpu" : "on-cpu");
@@ -385,7 +374,41 @@ static void put_sample(struct d9__query_process *process, const struct d9_event 
 	d9__query_known(&row, piece, piece ? id_of(process, piece->number) : 0);
 	d9__query_known(&row, piece, piece ? run_in(process, piece) : 0);
 	put_stack(&row, stack);
+	d9__query_null(&row);
 	d9__query_row_done(&row);
+}
+
+static void put_sample(struct d9__query_process *process, const struct d9_event *event)
+{
+	struct d9__worker *worker = d9__analysis_sampled(&process->analysis, event);
+	bool off = known(event, D9_CPU_SAMPLE_SOURCE) == 1,
+	     has_row = d9__query_wants(process->rows, D9__QUERY_SAMPLES);
+	uint64_t stack = d9__query_stack(process, event, D9_CPU_SAMPLE_CALLCHAIN, true);
+	const struct d9__piece *piece = poll_at(worker, event->timestamp_ns);
+	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
+
+	if (lane && off) {
+		lane->off_ns = event->timestamp_ns;
+		lane->off_stack = stack;
+	}
+	/* One that was taken as the poll ended comes behind it. */
+	if (lane && piece && !piece->open && lane->ended.any) {
+		lane->ended.on_samples = piece->on_samples;
+		lane->ended.off_samples = piece->off_samples;
+	}
+	if (has_row)
+		put_sample_row(process, event, worker, piece, stack);
+	if (!off &&
+	    d9__query_weights_add(
+		    &process->weights, process->rows,
+		    &(struct d9__query_weighed) {
+			    .weight =
+				    worker ? d9__samples_weight(worker, event->timestamp_ns) : NULL,
+			    .ns = event->timestamp_ns,
+			    .poll = piece ? id_of(process, piece->number) : 0,
+			    .run = piece ? run_in(process, piece) : 0,
+			    .sample = has_row ? sqlite3_last_insert_rowid(process->rows->db) : 0 }))
+		process->out_of_memory = true;
 }
 
 static void put_blocking(struct d9__query_process *process, const struct d9_event *event)
@@ -508,6 +531,12 @@ static int after(struct d9__query_process *process, const struct d9_event *event
 	case D9_EVENT_CPU_SAMPLE:
 		put_sample(process, event);
 		return 0;
+	case D9_EVENT_LOOP_OUTSIDE:
+		d9__query_weights_between(
+			&process->weights,
+			worker_of(process, known(event, D9_LOOP_OUTSIDE_WORKER_ID)),
+			known(event, D9_LOOP_OUTSIDE_FROM_NS), known(event, D9_LOOP_OUTSIDE_TO_NS));
+		return 0;
 	case D9_EVENT_BLOCKING_CALL:
 		put_blocking(process, event);
 		return 0;
@@ -599,6 +628,9 @@ int d9__query_process_finish(struct d9__query_process *process, const struct d9_
 		if (worker->piece.open && d9__query_wants(process->rows, D9__QUERY_POLLS))
 			put_unended(process, worker);
 	}
+	if (!err)
+		d9__query_weights_put(&process->weights, process->rows,
+				      process->analysis.samples.period_ns);
 	return err;
 }
 
@@ -612,4 +644,5 @@ void d9__query_process_release(struct d9__query_process *process)
 	d9__analysis_release(&process->analysis);
 	d9__symbolizer_close(process->symbols);
 	free(process->lanes);
+	free(process->weights.items);
 }

@@ -7,6 +7,7 @@
 #include "analyze/texts.h"
 #include "base/table.h"
 #include "query/query_rows.h"
+#include "query/query_weights.h"
 #include "symbol/symbolizer.h"
 #include "tool/event_line.h"
 
@@ -46,6 +47,7 @@ struct d9__query_process {
 	struct d9__query_lane *lanes;	/* by the worker's number */
 	size_t n_lanes;
 	struct d9__table spans; /* that are not closed */
+	struct d9__query_weights weights;
 	bool out_of_memory;
 };
 

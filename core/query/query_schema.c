@@ -88,8 +88,9 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  ready_ns INTEGER, -- inside, ready without a CPU, ns; NULL likewise\n"
 		"  on_cpu_samples INTEGER,\n"
 		"  off_cpu_samples INTEGER,\n"
+		"  sampled_cpu_ns INTEGER, -- that the on-CPU ones stand for; NULL: not told\n"
 		"  open_ended INTEGER -- 1: ended by the next poll or park\n"
-		")", 15,
+		")", 16,
 		"CREATE INDEX runs_by_start ON runs(process, worker, start_ns);"
 		"CREATE INDEX runs_by_callback ON runs(callback, duration_ns)" },
 	[D9__QUERY_POLLS] = { "polls",
@@ -107,9 +108,10 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  ready_ns INTEGER, -- inside, ready without a CPU, ns; NULL likewise\n"
 		"  on_cpu_samples INTEGER,\n"
 		"  off_cpu_samples INTEGER,\n"
+		"  sampled_cpu_ns INTEGER, -- that the on-CPU ones stand for; NULL: not told\n"
 		"  resumed INTEGER, -- 1: goes on with a call before, which ran a loop itself\n"
 		"  open_ended INTEGER -- 1: ended by the next poll or park, so of doubtful length\n"
-		")", 15,
+		")", 16,
 		"CREATE INDEX polls_by_start ON polls(process, worker, start_ns);"
 		"CREATE INDEX polls_by_callback ON polls(callback, duration_ns)" },
 	[D9__QUERY_PARKS] = { "parks",
@@ -167,8 +169,9 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  task INTEGER, -- whose call it was in; NULL: none\n"
 		"  poll INTEGER, -- polls.poll; NULL: none\n"
 		"  run INTEGER, -- runs.run; NULL: none\n"
-		"  stack INTEGER -- frames.stack; NULL: it has none\n"
-		")", 10, "CREATE INDEX samples_by_stack ON samples(stack)" },
+		"  stack INTEGER, -- frames.stack; NULL: it has none\n"
+		"  cpu_ns INTEGER -- that it stands for, ns; NULL: off the CPU, or not told\n"
+		")", 11, "CREATE INDEX samples_by_stack ON samples(stack)" },
 	[D9__QUERY_FRAMES] = { "frames",
 		"CREATE TABLE frames ( -- of stacks, functions inlined into others have rows of their own\n"
 		"  stack INTEGER,\n"
@@ -254,7 +257,8 @@ const struct d9__query_view d9__query_views[] = {
 		"CREATE VIEW calls AS -- runs with names, times since the start in s, lengths in ms\n"
 		"  SELECT r.run, r.poll, r.process, r.worker, r.task, c.name, c.site, c.kind,\n"
 		"    (r.start_ns - s.start_ns) / 1e9 AS at_s, r.duration_ns / 1e6 AS ms, r.delay_ns / 1e6 AS delay_ms,\n"
-		"    r.blocked_ns / 1e6 AS blocked_ms, r.ready_ns / 1e6 AS ready_ms, r.on_cpu_samples AS samples\n"
+		"    r.blocked_ns / 1e6 AS blocked_ms, r.ready_ns / 1e6 AS ready_ms, r.on_cpu_samples AS samples,\n"
+		"    r.sampled_cpu_ns\n"
 		"  FROM runs r JOIN callbacks c USING (callback) JOIN processes s ON s.process = r.process" },
 	{ "stacks",
 		"CREATE VIEW stacks AS -- one row per stack: outermost;...;innermost\n"

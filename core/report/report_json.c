@@ -64,6 +64,18 @@ static void put_estimate(struct d9__json *json, const char *key, const struct d9
 	d9__json_u64(json, key, d9__samples_estimate(off, switches, d9__analysis_switch_share(a)));
 }
 
+/* The CPU time that a sample of one stratum stands for. */
+static void put_weight(struct d9__json *json, const char *key, const struct d9__weight *weight)
+{
+	d9__json_open(json, key, '{');
+	d9__json_u64(json, "samples", weight->samples);
+	d9__json_u64(json, "cpu_ns", weight->cpu_ns);
+	d9__json_double(json, "sample_ns", weight->sample_ns);
+	d9__json_bool(json, "about", weight->about);
+	d9__json_bool(json, "few_samples", weight->few);
+	d9__json_close(json, '}');
+}
+
 static void put_worker_samples(struct d9__json *json, const struct d9__analysis *a, const struct d9__worker *worker)
 {
 	d9__json_open(json, "samples", '{');
@@ -72,6 +84,9 @@ static void put_worker_samples(struct d9__json *json, const struct d9__analysis 
 	put_estimate(json, "off_cpu_estimated", a, worker->off_samples, worker->switches);
 	d9__json_u64(json, "polls_with_on_cpu", worker->polls_with_on);
 	d9__json_u64(json, "polls_with_off_cpu", worker->polls_with_off);
+	put_weight(json, "rounds", &worker->beside.weight);
+	put_weight(json, "between", &worker->between);
+	put_weight(json, "waits", &worker->waiting);
 	d9__json_close(json, '}');
 }
 
@@ -168,6 +183,7 @@ void d9__report_json_callback(struct d9__json *json, const struct d9__analysis *
 	d9__json_u64(json, "on_cpu_samples", callback->on_samples);
 	d9__json_u64(json, "off_cpu_samples", callback->off_samples);
 	put_estimate(json, "off_cpu_estimated", a, callback->off_samples, callback->switches);
+	put_weight(json, "sampled", &callback->weight);
 	d9__json_open(json, "delays", '{');
 	d9__report_json_quantiles(json, &callback->delays);
 	d9__json_close(json, '}');
@@ -291,6 +307,7 @@ static void put_thread(struct d9__json *json, const struct d9__analysis *a, cons
 		d9__json_string(json, "file", frame->file);
 		d9__json_u64(json, "line", frame->line);
 		d9__json_u64(json, "on_cpu", functions[i].n);
+		d9__json_u64(json, "cpu_ns", functions[i].ns);
 		d9__json_close(json, '}');
 	}
 	d9__json_close(json, ']');
@@ -301,7 +318,8 @@ static void put_threads(struct d9__json *json, const struct d9__analysis *a)
 {
 	const struct d9__table *threads = &a->samples.threads;
 	size_t n;
-	struct d9__hot_function *functions = d9__hot_functions_on(threads, &n);
+	struct d9__hot_function *functions =
+		d9__hot_functions_on(threads, NULL, a->samples.period_ns, &n);
 	struct d9__hot_thread **sorted = d9__hot_threads_sorted(threads);
 
 	d9__json_open(json, "threads", '[');

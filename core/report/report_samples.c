@@ -47,16 +47,53 @@ static uint64_t estimate(const struct d9__analysis *a)
 	return d9__samples_estimate(a->samples.off, a->samples.switches, d9__analysis_switch_share(a));
 }
 
-static void function_row(const struct d9__section *c, struct d9__grid *grid, const struct d9__hot_function *function,
-			 bool off_cpu)
+/* "~12.3 ms": for the most part an estimate. */
+static void cell_time(struct d9__grid *grid, const struct d9__hot_function *function)
 {
-	const struct d9__samples *samples = &c->a->samples;
+	char text[D9__UNITS_MAX + 2];
 
-	if (!off_cpu && samples->period_ns)
-		d9__report_cell(grid, d9__units_ns(function->n * samples->period_ns));
+	snprintf(text, sizeof(text), "%s%s", 2 * function->about_ns > function->ns ? "~" : "",
+		 d9__units_ns(function->ns).text);
+	d9__grid_cell(grid, text, 0);
+}
+
+/* The CPU time of |n| functions. */
+static uint64_t total_ns(const struct d9__hot_function *functions, size_t n)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		ns += functions[i].ns;
+	return ns;
+}
+
+/* A callback that no sample met. */
+static void cell_lonely(struct d9__grid *grid, const struct d9__callback *callback)
+{
+	char way[512], text[540];
+
+	d9__grid_cell(grid, "", 0);
+	d9__callback_way(callback, way, sizeof(way));
+	snprintf(text, sizeof(text), "%s [no stack]", way);
+	d9__grid_cell(grid, text, strlen(way));
+}
+
+/* |all|: of all functions, time if the trace tells it, else samples. */
+static void function_row(const struct d9__section *c, struct d9__grid *grid,
+			 const struct d9__hot_function *function, bool off_cpu, uint64_t all)
+{
+	bool timed = !off_cpu && c->a->samples.period_ns;
+
+	if (timed)
+		cell_time(grid, function);
 	else
 		d9__report_cell(grid, d9__units_count(function->n));
-	d9__report_cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? estimate(c->a) : samples->on)));
+	d9__report_cell(grid, d9__units_percent((double)(timed ? function->ns : function->n) /
+						(double)(all ? all : 1)));
+	if (function->callback) {
+		cell_lonely(grid, function->callback);
+		return;
+	}
 	cell_thread(grid, function->thread);
 	cell_function(grid, function);
 }
@@ -105,15 +142,19 @@ static void threads_table(struct d9__section *c, bool off_cpu, size_t rows)
 {
 	const struct d9__table *threads = &c->a->samples.threads;
 	size_t n;
-	struct d9__hot_function *functions = off_cpu
-		? d9__hot_functions_off(threads, d9__analysis_switch_share(c->a), &n)
-		: d9__hot_functions_on(threads, &n);
+	struct d9__hot_function *functions =
+		off_cpu ? d9__hot_functions_off(threads, d9__analysis_switch_share(c->a), &n)
+			: d9__hot_functions_on(threads, &c->a->callbacks, c->a->samples.period_ns,
+					       &n);
 	struct d9__grid grid = { .n_columns = 0 };
+	uint64_t all = off_cpu ? estimate(c->a) : c->a->samples.on;
 
 	if (!functions) {
 		c->page->err = -ENOMEM;
 		return;
 	}
+	if (!off_cpu && c->a->samples.period_ns)
+		all = total_ns(functions, n);
 	if (n)
 		threads_title(c, off_cpu);
 	if (n && off_cpu)
@@ -123,7 +164,7 @@ static void threads_table(struct d9__section *c, bool off_cpu, size_t rows)
 	d9__grid_column(&grid, "THREAD", true, false);
 	d9__grid_column(&grid, "FUNCTION", true, true);
 	for (size_t i = 0; i < n && i < rows; i++)
-		function_row(c, &grid, &functions[i], off_cpu);
+		function_row(c, &grid, &functions[i], off_cpu, all);
 	d9__grid_print(&grid, c->page);
 	d9__report_section_more(c, rows < n ? rows : n, n, "functions");
 	free(functions);

@@ -5,20 +5,20 @@
  *	module PATH BUILD-ID BASE SIZE NS	a file mapped at BASE; "-" for no build-id
  *	unload PATH BUILD-ID BASE SIZE NS
  *	sample NS ADDRESS...			the innermost first
- *	taken NS WORKER SOURCE TRUNCATED ADDRESS...	the same with all that a sample says; source 1: off the CPU
- *	spawn NS CALLBACK SITE [TASK [TEXT]]	addresses; `spawn_loc` has them, too, or TEXT; task 1, unless told
- *	poll NS WORKER TASK CALLBACK SITE [TEXT]	a call of it begins
- *	end NS WORKER
- *	row ADDRESS DEPTH NAME FILE LINE	"-" for no file
- *	rate N					bytes between samples of allocations, at 1600
- *	alloc NS TID SIZE PLACE ADDRESSES...	PLACE: of the block; 0: its end is not followed
- *	free NS TID SIZE PLACE NS		the second NS: of its allocation
- *	overflow NS ALLOCS FREES EVICTED	samples that were lost
- *	blocked NS WORKER FUNCTION NS		a call that took the second NS; the sample of its stack comes before
- *	enter NS WORKER TID SPAN NAME		worker 255: a thread that runs no loop
- *	exit NS WORKER TID SPAN
- *	close NS SPAN
- *	hz N					on-CPU samples a second of CPU time
+ *	taken NS WORKER SOURCE TRUNCATED ADDRESS...	the same with all that a sample says; source
+ *1: off the CPU spawn NS CALLBACK SITE [TASK [TEXT]]	addresses; `spawn_loc` has them, too, or
+ *TEXT; task 1, unless told poll NS WORKER TASK CALLBACK SITE [TEXT]	a call of it begins end NS
+ *WORKER park NS WORKER CPU-NS			its loop waits; the thread has used CPU-NS so far
+ *	unpark NS WORKER CPU-NS
+ *	offcpu NS WORKER TASK SLEPT READY	the call that ended just then was off the CPU for so
+ *long, both in ns outside NS WORKER NS			its thread had left its loop at the second
+ *NS row ADDRESS DEPTH NAME FILE LINE	"-" for no file rate N
+ *bytes between samples of allocations, at 1600 alloc NS TID SIZE PLACE ADDRESSES...	PLACE: of
+ *the block; 0: its end is not followed free NS TID SIZE PLACE NS		the second NS: of
+ *its allocation overflow NS ALLOCS FREES EVICTED	samples that were lost blocked NS WORKER
+ *FUNCTION NS		a call that took the second NS; the sample of its stack comes before enter
+ *NS WORKER TID SPAN NAME		worker 255: a thread that runs no loop exit NS WORKER TID
+ *SPAN close NS SPAN hz N					on-CPU samples a second of CPU time
  *	pid N
  *	program PATH
  *	loop WORKERS				the loop "main" of these workers
@@ -33,7 +33,29 @@
 
 #include "support/trace_builder.h"
 
-enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END, ALLOC, FREE, OVERFLOW, ENTER, EXIT, CLOSE, BLOCKED, LOSS };
+enum {
+	CLOCK,
+	METADATA,
+	MODULE,
+	SAMPLE,
+	SPAWN,
+	ROW,
+	TAKEN,
+	POLL,
+	END,
+	ALLOC,
+	FREE,
+	OVERFLOW,
+	ENTER,
+	EXIT,
+	CLOSE,
+	BLOCKED,
+	LOSS,
+	PARK,
+	UNPARK,
+	OFF_CPU,
+	OUTSIDE
+};
 
 #define FRAMES_MAX 128
 
@@ -141,6 +163,28 @@ static void put_end(struct trace *t)
 	trace_event(t, END, ns, number());
 }
 
+/* A park or an unpark. */
+static void put_wait(struct trace *t, unsigned type)
+{
+	uint64_t ns = number(), worker = number(), cpu_ns = number();
+
+	trace_event(t, type, ns, worker, (uint64_t)0, cpu_ns, 77 + worker);
+}
+
+static void put_off_cpu(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), task = number(), slept_ns = number();
+
+	trace_event(t, OFF_CPU, ns, worker, task, slept_ns, number());
+}
+
+static void put_outside(struct trace *t)
+{
+	uint64_t ns = number(), worker = number();
+
+	trace_event(t, OUTSIDE, ns, worker, number(), ns);
+}
+
 static void put_row(struct trace *t)
 {
 	uint64_t address = number(), depth = number();
@@ -212,6 +256,12 @@ static void begin(struct trace *t)
 	trace_schema(t, EXIT, "SpanExit:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
 	trace_builtin_fields(t, BLOCKED, "BlockingCallEvent", "worker_id task_id function duration_ns holder_tid");
 	trace_builtin(t, LOSS, "RecorderLossEvent");
+	trace_builtin_fields(t, PARK, "WorkerParkEvent", "worker_id local_queue cpu_time_ns tid");
+	trace_builtin_fields(t, UNPARK, "WorkerUnparkEvent",
+			     "worker_id local_queue cpu_time_ns tid");
+	trace_builtin_fields(t, OFF_CPU, "OffCpuEvent",
+			     "worker_id task_id blocked_ns run_queue_ns");
+	trace_builtin_fields(t, OUTSIDE, "LoopOutsideEvent", "worker_id from_ns to_ns");
 	trace_builtin_fields(t, CLOSE, "SpanCloseEvent", "span_id");
 	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
 }
@@ -239,6 +289,14 @@ int main(int argc, char **argv)
 			put_poll(&t);
 		else if (!strcmp(what, "end"))
 			put_end(&t);
+		else if (!strcmp(what, "park"))
+			put_wait(&t, PARK);
+		else if (!strcmp(what, "unpark"))
+			put_wait(&t, UNPARK);
+		else if (!strcmp(what, "offcpu"))
+			put_off_cpu(&t);
+		else if (!strcmp(what, "outside"))
+			put_outside(&t);
 		else if (!strcmp(what, "spawn"))
 			put_spawn(&t);
 		else if (!strcmp(what, "row"))

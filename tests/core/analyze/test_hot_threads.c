@@ -39,7 +39,7 @@ static void free_stack(struct d9__stack *stack)
 static void add_sample(const struct d9__sampled *sample, const struct d9__stack *stack, unsigned times)
 {
 	while (times--)
-		CU_ASSERT_EQUAL(d9__hot_threads_add(&threads, sample, stack), 0);
+		CU_ASSERT_EQUAL(d9__hot_threads_add(&threads, sample, stack, NULL), 0);
 }
 
 static void add(uint32_t tid, const char *name, bool off_cpu, const struct d9__stack *stack, unsigned times)
@@ -61,7 +61,7 @@ static void test_functions_are_told_by_thread_most_often_first(void)
 	add(12, "second", false, c, 4);
 	add(12, "second", false, a, 2);
 	add(12, "", false, NULL, 1);
-	functions = d9__hot_functions_on(&threads, &n);
+	functions = d9__hot_functions_on(&threads, NULL, 0, &n);
 	sorted = d9__hot_threads_sorted(&threads);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(sorted);
@@ -97,7 +97,7 @@ static void test_code_without_names_is_one_per_module(void)
 
 	add(11, "first", false, a, 1);
 	add(11, "first", false, b, 1);
-	functions = d9__hot_functions_on(&threads, &n);
+	functions = d9__hot_functions_on(&threads, NULL, 0, &n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_PTR_NULL(functions[0].frame.function);
@@ -139,7 +139,7 @@ static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(vo
 	CU_ASSERT_PTR_NULL(functions[0].inside);
 	CU_ASSERT_EQUAL(functions[0].n, 2);
 	free(functions);
-	functions = d9__hot_functions_on(&threads, &n);
+	functions = d9__hot_functions_on(&threads, NULL, 0, &n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "schedule");
 	free(functions);
