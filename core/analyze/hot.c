@@ -8,6 +8,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/hot.h"
+#include "analyze/own_frames.h"
 
 #define SPOTS_MAX  64 /* told apart */
 #define SPOTS_TOLD 3
@@ -83,6 +84,17 @@ static size_t inside(const struct d9__stack *stack)
 		if (d9__frame_is_ours(&stack->names[i]))
 			return i;
 	return 0;
+}
+
+size_t d9__hot_leaf(const struct d9__stack *stack)
+{
+	enum d9__frame_class classes[D9__STACK_FRAMES];
+	size_t own;
+
+	for (size_t i = 0; i < stack->n; i++)
+		classes[i] = d9__frame_class_of(stack->names[i].module, stack->names[i].function);
+	own = d9__own_frames(classes, stack->n);
+	return own < stack->n ? own : stack->n - 1;
 }
 
 const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack)
@@ -216,7 +228,8 @@ const struct d9__stack *d9__hot_next(const struct d9__hot *hot, size_t *place, u
 
 static void put_spot(FILE *out, const struct d9__spot *spot, uint64_t all)
 {
-	const struct d9__frame_name *own = &spot->stack->names[spot->frame], *leaf = &spot->stack->names[0];
+	const struct d9__frame_name *own = &spot->stack->names[spot->frame];
+	const struct d9__frame_name *leaf = &spot->stack->names[d9__hot_leaf(spot->stack)];
 
 	fprintf(out, "%.0f %% in %s", 100 * (double)spot->n / (double)all, own->function);
 	if (own->file)

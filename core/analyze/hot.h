@@ -45,6 +45,10 @@ size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__s
 /* Whether |stack|, which may have names, lies in a loop library that |callback| has called. */
 bool d9__hot_calls_loop(const struct d9__callback *callback, const struct d9__stack *stack);
 
+/* The innermost frame of |stack|, which has names, that is no work of the recorder's; n - 1 if all
+ * are. */
+size_t d9__hot_leaf(const struct d9__stack *stack);
+
 /* The outermost frame of the program inside the callback whose stack it is, which its library called; NULL: none is known. */
 const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "analyze/hot.h"
 #include "analyze/hot_threads.h"
 
 #define ENTRY_BYTES (3 * sizeof(struct d9__table_entry)) /* a place in a table */
@@ -213,7 +214,8 @@ static size_t asking_frame(const struct d9__stack *stack, size_t leaf)
 
 static void set_frame(struct d9__hot_function *function, const struct d9__stack *stack, bool off_cpu)
 {
-	size_t leaf = off_cpu ? program_frame(stack) : 0, frame = off_cpu ? asking_frame(stack, leaf) : 0;
+	size_t leaf = off_cpu ? program_frame(stack) : d9__hot_leaf(stack);
+	size_t frame = off_cpu ? asking_frame(stack, leaf) : leaf;
 
 	function->frame = stack->names[frame];
 	if (frame != leaf && stack->names[leaf].known)

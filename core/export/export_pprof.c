@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "export/profile_export.h"
+#include "export/profile_view.h"
 #include "export/protobuf.h"
 #include "text/shown.h"
 
@@ -230,15 +231,20 @@ static void put_values(struct pprof *p, const struct d9__profile_stack *stack)
 
 static void put_sample(struct pprof *p, const struct d9__profile_stack *stack)
 {
+	struct d9__profile_view view;
 	char way[1024];
 
-	for (size_t i = 0; i < stack->n; i++)
-		put_number(p, location_of(p, stack, i));
+	d9__profile_view(p->profile, stack, &view);
+	for (size_t i = 0; i < view.n; i++)
+		if (!view.hidden[i])
+			put_number(p, location_of(p, stack, i));
 	if (!stack->n)
 		put_number(p, note(p, "[no stack]"));
 	if (stack->lonely)
 		put_number(p, note(p, d9__profile_lonely(stack, way, sizeof(way))));
-	else if (stack->truncated)
+	else if (view.rooted && !view.named)
+		put_number(p, note(p, d9__callback_way(stack->callback, way, sizeof(way))));
+	else if (stack->truncated && !view.rooted)
 		put_number(p, note(p, "[cut stack]"));
 	d9__protobuf_put(&p->message, SAMPLE_LOCATIONS, &p->numbers);
 	put_values(p, stack);

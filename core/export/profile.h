@@ -58,6 +58,7 @@ struct d9__profile_filter {
 	uint64_t worker;
 	uint64_t from_ns, to_ns; /* after the first event of the trace */
 	uint64_t min_ns;	 /* only inside of calls that took so long; 0: also outside of calls */
+	bool own_frames;	 /* frames of the recorder, too */
 };
 
 /* The allocations that the samples stand for, estimated. */

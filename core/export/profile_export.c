@@ -76,6 +76,9 @@ bool d9__profile_options_take(struct d9__profile_options *options, const struct 
 		word = word_of(args, weight_words, sizeof(weight_words) / sizeof(weight_words[0]));
 		wanted->weight = (enum d9__profile_weight)word;
 		return word >= 0;
+	case D9__PROFILE_OWN_FRAMES:
+		wanted->own_frames = true;
+		return true;
 	case D9__PROFILE_MIN_DURATION:
 		return d9__args_duration_ns(args, &wanted->min_ns);
 	case D9__PROFILE_FROM:

@@ -19,20 +19,32 @@ enum {
 	D9__PROFILE_MIN_DURATION,
 	D9__PROFILE_BY,
 	D9__PROFILE_WEIGHT,
+	D9__PROFILE_OWN_FRAMES,
 };
 
 /* Rows of a command's table of options: no other may have 'w' or these keys. */
-#define D9__PROFILE_OPTS                                                                                   \
-	{ D9__PROFILE_KIND, "kind", "K", "cpu, off-cpu, heap, live (heap, not freed) or idle (where idle tasks were armed) [cpu]" }, \
-	{ 'w', "worker", "N", "only samples of worker N" },                                                \
-	{ D9__PROFILE_LOOP, "loop", "NAME", "only samples of the threads of the loop NAME" },              \
-	{ D9__PROFILE_CALLBACK, "callback", "NAME", "only samples inside of the callback NAME; * and ? stand for others" }, \
-	{ D9__PROFILE_SPAN, "span", "NAME", "only samples inside of spans called NAME" },                  \
-	{ D9__PROFILE_FROM, "from", "TIME", "only samples from TIME after the first event on" },           \
-	{ D9__PROFILE_TO, "to", "TIME", "only samples up to TIME after the first event" },                 \
-	{ D9__PROFILE_MIN_DURATION, "min-duration", "DUR", "only samples inside of calls of callbacks that took DUR or longer" }, \
-	{ D9__PROFILE_BY, "by", "WHAT", "callback, worker, thread or span: the outermost frame" },         \
-	{ D9__PROFILE_WEIGHT, "weight", "W", "samples, ns or bytes: what to count [what the kind is told in]" }
+#define D9__PROFILE_OPTS                                                                           \
+	{ D9__PROFILE_KIND, "kind", "K",                                                           \
+	  "cpu, off-cpu, heap, live (heap, not freed) or idle (where idle tasks were armed) "      \
+	  "[cpu]" },                                                                               \
+		{ 'w', "worker", "N", "only samples of worker N" },                                \
+		{ D9__PROFILE_LOOP, "loop", "NAME",                                                \
+		  "only samples of the threads of the loop NAME" },                                \
+		{ D9__PROFILE_CALLBACK, "callback", "NAME",                                        \
+		  "only samples inside of the callback NAME; * and ? stand for others" },          \
+		{ D9__PROFILE_SPAN, "span", "NAME", "only samples inside of spans called NAME" },  \
+		{ D9__PROFILE_FROM, "from", "TIME",                                                \
+		  "only samples from TIME after the first event on" },                             \
+		{ D9__PROFILE_TO, "to", "TIME", "only samples up to TIME after the first event" }, \
+		{ D9__PROFILE_MIN_DURATION, "min-duration", "DUR",                                 \
+		  "only samples inside of calls of callbacks that took DUR or longer" },           \
+		{ D9__PROFILE_BY, "by", "WHAT",                                                    \
+		  "callback, worker, thread or span: the outermost frame" },                       \
+		{ D9__PROFILE_WEIGHT, "weight", "W",                                               \
+		  "samples, ns or bytes: what to count [what the kind is told in]" },              \
+	{                                                                                          \
+		D9__PROFILE_OWN_FRAMES, "own-frames", NULL, "with the recorder's own frames"       \
+	}
 
 struct d9__profile_options {
 	struct d9__profile_filter wanted;

@@ -9,6 +9,7 @@
 
 #include "analyze/budget.h"
 #include "base/array.h"
+#include "export/profile_view.h"
 #include "export/stack_tree.h"
 #include "read/stack_role.h"
 
@@ -127,11 +128,22 @@ static const char *group_of(const struct d9__profile *profile, const struct d9__
 	}
 }
 
+/* The name of a callback whose function has no frame. */
+static const char *name_of(const struct d9__callback *callback, char *buf, size_t size)
+{
+	size_t len;
+	const char *name = d9__callback_name(callback, &len);
+
+	snprintf(buf, size, "%.*s", (int)(len < size ? len : size - 1), name);
+	return buf;
+}
+
 static int add_stack(struct d9__stack_tree *tree, struct d9__profile *profile, const struct d9__profile_stack *stack)
 {
 	struct d9__tree_node *at = &tree->root;
 	char buf[1024];
 	const char *group = group_of(profile, stack, buf, sizeof(buf));
+	struct d9__profile_view view;
 	bool unknown = false;
 	int err = group ? descend(tree, &at, group, D9__TREE_GROUP) : 0;
 
@@ -141,17 +153,22 @@ static int add_stack(struct d9__stack_tree *tree, struct d9__profile *profile, c
 			      D9__TREE_NOTE);
 	if (err)
 		return err;
+	d9__profile_view(profile, stack, &view);
 	if (!stack->n)
 		err = descend(tree, &at, "[no stack]", D9__TREE_NOTE);
-	else if (stack->truncated)
+	else if (view.rooted && !view.named)
+		err = descend(tree, &at, name_of(stack->callback, buf, sizeof(buf)),
+			      D9__TREE_FUNCTION);
+	else if (stack->truncated && !view.rooted)
 		err = descend(tree, &at, "[cut stack]", D9__TREE_NOTE);
-	for (size_t i = stack->n; i > 0 && !err; i--)
-		err = add_address(tree, profile, stack, i - 1, &at, &unknown);
+	for (size_t i = view.n; i > 0 && !err; i--)
+		if (!view.hidden[i - 1])
+			err = add_address(tree, profile, stack, i - 1, &at, &unknown);
 	at->self += stack->samples;
 	for (; at; at = at->parent)
 		at->total += stack->samples;
 	tree->without += stack->n ? 0 : stack->samples;
-	tree->truncated += stack->n && stack->truncated ? stack->samples : 0;
+	tree->truncated += stack->n && stack->truncated && !view.rooted ? stack->samples : 0;
 	tree->with_unknown += unknown ? stack->samples : 0;
 	return err;
 }

@@ -128,6 +128,30 @@ run export --format folded --callback '*_timer' -o - loop.bin
 run export --format folded --loop mian -o none loop.bin
 run flamegraph --loop main -o - loop.bin | sed -n '/<text class="h"/p'
 
+say "the recorder's frames, and what it calls itself, are no part of a stack; that of one callback begins with it, whatever called it"
+"$make_samples" plain own.bin <<'END_S' || exit 99
+module /usr/lib/libdial9.so.0 - 0x500000 0x1000 1600
+module /usr/lib/libdial9-preload.so - 0x510000 0x1000 1600
+module /lib/libc.so.6 - 0x600000 0x1000 1600
+row 0x9011 0 main svc.c 90
+row 0x2011 0 on_request svc.c 20
+row 0x1010 0 parse svc.c 12
+spawn 2000 0x2000 0 1 app+0x2000
+row 0x2000 0 on_request svc.c 19
+poll 10000 1 1 0x2000 0 app+0x2000
+taken 11000 1 0 0 0x1010 0x2011 0x500111 0x9011
+taken 12000 1 0 1 0x1010 0x2011 0x500111
+taken 13000 1 0 0 0x600110 0x500222 0x2011 0x500111 0x9011
+taken 13500 1 0 0 0x600110 0x500222
+taken 14000 1 0 0 0x1010 0x500111 0x9011
+end 15000 1
+END_S
+run export --format folded -o - own.bin
+run export --format folded --own-frames -o - own.bin
+run export --format folded --callback on_request -o - own.bin
+run export --format folded --callback on_request --own-frames -o - own.bin
+run flamegraph --callback on_request -o - own.bin | sed -n '/<text class="h"/,/<script>/s/.*<g class="f \([a-z0-9]*\)".*<title>\(.*\)<\/title>.*/\1 \2/p'
+
 say "what a kind is not counted in"
 run export --format folded --weight ns -o none t.bin
 run export --format folded --weight bytes -o none t.bin

@@ -193,6 +193,28 @@ static void test_call_that_was_always_found_on_the_cpu_computes(void)
 	CU_ASSERT_EQUAL(d9__stall_verdict(&stall), D9__STALL_UNKNOWN);
 }
 
+static void test_the_work_of_the_recorder_is_that_of_the_function_it_was_done_for(void)
+{
+	struct d9__stack *clock = make_stack(1, "clock_gettime", "libc.so.6", "on_timer", 12);
+
+	clock->names[1] = (struct d9__frame_name) { "read_usage", NULL, "libdial9.so.0", 0, true };
+	CU_ASSERT_EQUAL(d9__hot_leaf(clock), 2);
+	/* In front of a function that the program called it only stands. */
+	clock->names[1] =
+		(struct d9__frame_name) { "hook_read", NULL, "libdial9-preload.so", 0, true };
+	CU_ASSERT_EQUAL(d9__hot_leaf(clock), 0);
+	/* A callback is none of its work. */
+	clock->names[0] = (struct d9__frame_name) { "on_timer", NULL, "app", 0, true };
+	clock->names[1] =
+		(struct d9__frame_name) { "record_event", NULL, "libdial9.so.0", 0, true };
+	CU_ASSERT_EQUAL(d9__hot_leaf(clock), 0);
+	/* Nor what a program calls of libc itself. */
+	clock->names[0] = (struct d9__frame_name) { "memcpy", NULL, "libc.so.6", 0, true };
+	clock->names[1] = (struct d9__frame_name) { "parse", NULL, "app", 0, true };
+	CU_ASSERT_EQUAL(d9__hot_leaf(clock), 0);
+	free_stack(clock);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -209,9 +231,12 @@ int main(void)
 		  test_frames_without_the_program_are_told_by_the_innermost },
 		{ "what the program does inside a library's callback is told as the program's",
 		  test_what_the_program_does_inside_a_librarys_callback_is_told_as_the_programs },
-		{ "what runs the loop is not inside a callback", test_what_runs_the_loop_is_not_inside_a_callback },
+		{ "what runs the loop is not inside a callback",
+		  test_what_runs_the_loop_is_not_inside_a_callback },
 		{ "call that was always found on the CPU computes",
 		  test_call_that_was_always_found_on_the_cpu_computes },
+		{ "the work of the recorder is that of the function it was done for",
+		  test_the_work_of_the_recorder_is_that_of_the_function_it_was_done_for },
 		CU_TEST_INFO_NULL,
 	};
 
