@@ -4,7 +4,7 @@
 // A tree is arrays over its nodes in the order of a walk from the outermost frame: node 0 is the root, the
 // children of a node are i + 1 and what follows the end of each child before end[node].
 
-import { FRAMES_MAX, framesOfAddress } from './stacks.js';
+import { FRAMES_MAX, framesOfAddress, shownAddresses } from './stacks.js';
 
 const CUT = '[cut stack]', NONE = '[no stack]';
 
@@ -32,12 +32,15 @@ export class FrameNames {
 		return ids;
 	}
 
-	/** Numbers of the frames of a stack by its key, outermost first. */
-	ofStack(trace, key) {
+	/** Numbers of the frames of a stack by its key, outermost first; |root| as of shownAddresses(). */
+	ofStack(trace, key, root) {
 		if (key < 0) return [this.id(NONE, '', 'note')];
-		const addresses = trace.stacks[key >> 1] ?? [], path = key % 2 || addresses.length > FRAMES_MAX ? [this.id(CUT, '', 'note')] : [];
-		if (!addresses.length) return [this.id(NONE, '', 'note')];
-		for (let i = Math.min(addresses.length, FRAMES_MAX) - 1; i >= 0; i--) path.push(...this.ofAddress(trace, addresses[i]));
+		const all = trace.stacks[key >> 1] ?? [];
+		if (!all.length) return [this.id(NONE, '', 'note')];
+		const { addresses, rooted, named } = shownAddresses(trace, all.slice(0, FRAMES_MAX), root), path = [];
+		if (rooted && !named) path.push(this.id(root, '', 'own'));
+		else if (!rooted && (key % 2 || all.length > FRAMES_MAX)) path.push(this.id(CUT, '', 'note'));
+		for (let i = addresses.length - 1; i >= 0; i--) path.push(...this.ofAddress(trace, addresses[i]));
 		return path;
 	}
 }
@@ -49,16 +52,16 @@ function comparePaths(a, b) {
 }
 
 /**
- * The tree of |sides|, one or two lists of {trace, weights}: {n, frame, depth, parent, end, own, total}, own and
+ * The tree of |sides|, one or two lists of {trace, weights, root}: {n, frame, depth, parent, end, own, total}, own and
  * total with an array for each side.  |inverted|: from the innermost frame.  |keep|(path) says which stacks count.
  */
 export function foldProfiles(sides, names, { inverted = false, keep = null } = {}) {
 	const paths = [];
 	let most = 1;
 	for (const [side, profiles] of sides.entries())
-		for (const { trace, weights } of profiles)
+		for (const { trace, weights, root = null } of profiles)
 			for (const [key, weight] of weights) {
-				const path = names.ofStack(trace, key);
+				const path = names.ofStack(trace, key, root);
 				if (keep && !keep(path)) continue;
 				paths.push({ path: inverted ? [...path].reverse() : path, side, weight });
 				most += path.length;

@@ -8,6 +8,8 @@ import { placeOfField } from './known.js';
 import { functionAt } from './runs.js';
 import { knownReader, pollAt, rowsNamed, tablesNamed } from './trace.js';
 import { lowerBound } from './table.js';
+import { sampleNs } from './time.js';
+import { weightOfSample } from './weights.js';
 
 const IDLE_MEAN_MS = 10, HEAP_RATE = 524288;
 
@@ -179,15 +181,21 @@ export function samplesIn(trace, scope) {
 	return samplesWhere(trace, scope, () => true);
 }
 
-function sampleProfile(trace, scope, wanted) {
+/** |weigh|(number): what a sample stands for, in |unit|. */
+function sampleProfile(trace, scope, wanted, unit = 'samples', weigh = () => 1) {
 	const { samples } = trace, weights = new Map(), found = samplesWhere(trace, scope, wanted);
 	for (const i of found) {
 		const key = stackKey(samples.stack[i], samples.cut[i]);
-		weights.set(key, (weights.get(key) ?? 0) + 1);
+		weights.set(key, (weights.get(key) ?? 0) + weigh(i));
 	}
 	let of = 0;
 	for (let i = 0; i < samples.time.length; i++) of += wanted(i) ? 1 : 0;
-	return { weights, samples: found.length, of, unit: 'samples' };
+	return { weights, samples: found.length, of, unit };
+}
+
+function cpuProfile(trace, scope) {
+	const wanted = (i) => trace.samples.source[i] !== 1;
+	return sampleNs(trace) ? sampleProfile(trace, scope, wanted, 'ns', (i) => weightOfSample(trace, i)) : sampleProfile(trace, scope, wanted);
 }
 
 /** A profile of |rows|, which have time, stack and cut, by |weigh|(row), of those that are |inside|. */
@@ -223,6 +231,6 @@ export function profileOf(trace, kind, scope = WHOLE) {
 		return rowProfile(idleWaits(trace), 'ns', (row) => row.time >= scope.from && row.time < scope.to && !scope.workers
 			&& (scope.site < 0 || trace.strings[scope.site] === trace.tasks.get(row.task)?.location), (row) => row.weight);
 	default:
-		return sampleProfile(trace, scope, (i) => samples.source[i] !== 1);
+		return cpuProfile(trace, scope);
 	}
 }

@@ -28,6 +28,49 @@ function kindOf(trace, address) {
 	return module && program && module.path !== program ? 'lib' : 'own';
 }
 
+/** The recorder's frames, those in the place of a function that they call, and what is the system's: see own_frames.h. */
+const OURS = 'ours', HOOK = 'hook', SYSTEM = 'system', OTHER = 'other';
+
+const classes = new WeakMap();
+
+function classOf(trace, address) {
+	if (!classes.has(trace)) classes.set(trace, new Map());
+	const known = classes.get(trace);
+	if (!known.has(address)) known.set(address, findClass(trace, address));
+	return known.get(address);
+}
+
+function findClass(trace, address) {
+	const module = fileOf(moduleOf(trace, address)?.path ?? ''), [{ name }] = framesOfAddress(trace, address);
+	if (name.startsWith('d9__hook_') || (module.startsWith('libdial9') && name.startsWith('hook_'))) return HOOK;
+	if (module.startsWith('libdial9') || name.startsWith('d9__')) return OURS;
+	return isKernel(address) || /^(libc\.so|libc-|ld-linux|linux-vdso|libpthread|librt\.so|\[)/.test(module) ? SYSTEM : OTHER;
+}
+
+const isOurs = (frame) => frame === OURS || frame === HOOK;
+
+/** The outermost address whose function is |name|, by its place; -1: none is. */
+function placeOfFunction(trace, addresses, name) {
+	return addresses.findLastIndex((address) => framesOfAddress(trace, address).at(-1).name === name);
+}
+
+/**
+ * The addresses of a stack that are shown, innermost first: none of the recorder's, nor of what it calls of the system
+ * itself; all if nothing else is there.  |root|: the function of the one callback that the view is about, or null; then
+ * its callers are left out.  {addresses, rooted, named}: whether they are, and whether that function is among them.
+ */
+export function shownAddresses(trace, addresses, root = null) {
+	const found = addresses.map((address) => classOf(trace, address));
+	let own = found.findIndex((frame) => frame !== SYSTEM), end = addresses.length;
+	if (own < 0 || !isOurs(found[own]) || (own && found[own] === HOOK)) own = 0;
+	while (own < found.length && isOurs(found[own])) own++;
+	const named = root === null ? -1 : placeOfFunction(trace, addresses, root), caller = found.indexOf(OURS, own);
+	if (named >= 0) end = named + 1;
+	else if (root !== null && caller >= 0) end = caller;
+	const shown = addresses.filter((_, i) => i >= own && i < end && !isOurs(found[i]));
+	return { addresses: shown.length ? shown : addresses.slice(0, end), rooted: named >= 0 || end < addresses.length, named: named >= 0 };
+}
+
 /** Frames of an address, innermost first: [{name, where, known, kind}]; one without a name is told by its place. */
 export function framesOfAddress(trace, address) {
 	const frames = trace.symbols.get(address), kind = kindOf(trace, address);

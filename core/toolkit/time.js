@@ -34,7 +34,7 @@ function rowsByWorker(trace, name, fields) {
 }
 
 /** CPU time for which a sample stands, in ns; 0: not told. */
-function sampleNs(trace) {
+export function sampleNs(trace) {
 	const hz = Math.trunc(Number(trace.metadata.get('cpu.sample_hz') ?? trace.metadata.get('cpu.profile.frequency_hz')));
 	return hz > 0 ? Math.floor(1e9 / hz) : 0;
 }

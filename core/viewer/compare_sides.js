@@ -72,10 +72,10 @@ export function nameOfProcess(trace) {
 	return showName(trace.folder || trace.metadata.get('service') || `process ${trace.number + 1}`);
 }
 
-/** Stacks of a side: [{trace, weights}], their sum, and how many samples; |key|: of one callback. */
+/** Stacks of a side: [{trace, weights}], their sum in |unit|, and how many samples; |key|: of one callback. */
 function stacksOfSide(side, kind, key) {
 	const profiles = [];
-	let samples = 0, sum = 0;
+	let samples = 0, sum = 0, { unit } = PROFILE_KINDS[kind];
 	for (const trace of side.traces) {
 		const sites = key ? [...placesOf(trace)].filter((site) => callbackKey(side.nameOf(trace, site)) === key) : [-1];
 		const workers = side.keep ? trace.workers.filter((worker) => side.keep(trace, worker)) : null;
@@ -84,16 +84,17 @@ function stacksOfSide(side, kind, key) {
 			for (const [from, to] of side.intervals) {
 				const profile = profileOf(trace, kind, { ...WHOLE, ...threads, from: from - trace.shift, to: to - trace.shift, site });
 				samples += profile.samples;
+				({ unit } = profile);
 				for (const weight of profile.weights.values()) sum += weight;
 				profiles.push({ trace, weights: profile.weights });
 			}
 	}
-	return { profiles, samples, sum };
+	return { profiles, samples, sum, unit };
 }
 
 /** Both sides' stacks in one tree, each as shares of its whole: {tree, names, unit, a, b}. */
 export function foldSides({ a, b }, kind, key, inverted) {
 	const names = frameNames(b.model), both = [a, b].map((side) => stacksOfSide(side, kind, key));
 	const shares = both.map(({ profiles, sum }) => profiles.map(({ trace, weights }) => ({ trace, weights: new Map([...weights].map(([stack, weight]) => [stack, weight / sum])) })));
-	return { tree: foldProfiles(shares, names, { inverted }), names, unit: PROFILE_KINDS[kind].unit, a: both[0], b: both[1] };
+	return { tree: foldProfiles(shares, names, { inverted }), names, unit: both[1].unit, a: both[0], b: both[1] };
 }

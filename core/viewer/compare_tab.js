@@ -257,7 +257,7 @@ export class CompareTab {
 		this.tools.share.textContent = `A ${showCount(a.samples)}, B ${showCount(b.samples)} ${PROFILE_KINDS[panel.kind].of}; blue: less in B, red: more, in points of its whole`;
 		if (!empty) this.flame.show({ tree, names, zoom: panel.zoom, find: panel.find, amount, title: panel.callback ? `stacks of ${showName(this.callbackKey().split(' @ ')[0])}` : 'all stacks', inverted: panel.inverted,
 			difference: (node) => tree.total[1][node] - tree.total[0][node],
-			sides: [{ name: 'A', amount: (share) => amount(Math.round(share * a.sum)) }, { name: 'B', amount: (share) => amount(Math.round(share * b.sum)) }] });
+			sides: [{ name: 'A', amount: (share) => amountOf(a.unit)(Math.round(share * a.sum)) }, { name: 'B', amount: (share) => amountOf(b.unit)(Math.round(share * b.sum)) }] });
 	}
 }
 

@@ -15,21 +15,32 @@ export function frameNames(model) {
 	return model.frameNames;
 }
 
+/** The function that all stacks begin with, of the callback that the panel is about; null: it is about all. */
+function rootOf({ model, panel: { callback } }, trace) {
+	return callback ? model.names[trace.number].get(callback)?.name ?? null : null;
+}
+
 /** Profiles of all processes: [{trace, weights, samples, of, unit}]. */
 function profilesOf(state, kind, range = rangeOf(state)) {
 	return state.model.traces.map((trace) => {
 		const scope = scopeOf(state, trace, range);
-		return scope ? { trace, ...profileOf(trace, kind, scope) } : { trace, weights: new Map(), samples: 0, of: 0, unit: PROFILE_KINDS[kind].unit };
+		return scope ? { trace, root: rootOf(state, trace), ...profileOf(trace, kind, scope) } : { trace, weights: new Map(), samples: 0, of: 0, unit: PROFILE_KINDS[kind].unit };
 	});
+}
+
+/** The unit of |profiles|: of processes with times and others, which have none in common, it is the kind's. */
+function unitOf(kind, profiles) {
+	const [{ unit }] = profiles.filter(({ of }) => of).concat(PROFILE_KINDS[kind]);
+	return unit;
 }
 
 /** {tree, names, unit, samples, of} of one kind of stacks. */
 export function foldOf(state, kind, inverted) {
-	const { model, panel } = state, key = [kind, inverted, rangeOf(state).join(), panel.thread, panel.callback].join('|');
+	const { model, panel } = state, key = [kind, inverted, rangeOf(state).join(), panel.thread, panel.callback, model.reportState].join('|');
 	const known = kept.find((entry) => entry.model === model && entry.key === key);
 	if (known) return known.folded;
 	const profiles = profilesOf(state, kind), names = frameNames(model);
-	const folded = { tree: foldProfiles([profiles], names, { inverted }), names, unit: PROFILE_KINDS[kind].unit,
+	const folded = { tree: foldProfiles([profiles], names, { inverted }), names, unit: unitOf(kind, profiles),
 		samples: profiles.reduce((sum, p) => sum + p.samples, 0), of: profiles.reduce((sum, p) => sum + p.of, 0) };
 	kept.unshift({ model, key, folded });
 	kept.length = Math.min(kept.length, KEPT);

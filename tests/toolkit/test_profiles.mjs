@@ -126,3 +126,13 @@ test('all events of a range are in the order of their times, at whatever place o
 	const helper = new EventList(eventSources(trace, { ...WHOLE, workers: new Set(), tids: new Set([4200]) }));
 	assert.deepEqual([helper.length, helper.at(3).source.name], [7, 'CpuSampleEvent']);
 });
+
+test('the recorder\'s frames are no part of a stack, and that of one callback begins with it', () => {
+	const named = { 1: 'main', 2: 'on_timer', 3: 'parse', 16: 'record_event', 17: 'read_usage', 32: 'getrusage', 33: 'read' };
+	const recorded = { metadata: new Map(), symbols: new Map(Object.entries(named).map(([a, name]) => [Number(a), [{ name, file: '', line: 0 }]])),
+		modules: [{ base: 16, start: 16, size: 16, path: '/usr/lib/libdial9.so.0' }, { base: 32, start: 32, size: 16, path: '/lib/libc.so.6' }],
+		stacks: [[3, 2, 16, 1], [32, 17, 2, 16, 1], [33, 3, 2, 16, 1], [3, 16, 1], [32, 17]] };
+	const pathsOf = (root) => recorded.stacks.map((_, i) => names.ofStack(recorded, 2 * i, root).map((id) => names.list[id].name).join(';'));
+	assert.deepEqual(pathsOf(null), ['main;on_timer;parse', 'main;on_timer', 'main;on_timer;parse;read', 'main;parse', 'read_usage;getrusage']);
+	assert.deepEqual(pathsOf('on_timer').slice(0, 4), ['on_timer;parse', 'on_timer', 'on_timer;parse;read', 'on_timer;parse']);
+});
