@@ -222,7 +222,7 @@ static void put_values(struct pprof *p, const struct d9__profile_stack *stack)
 		d9__protobuf_varint(&p->numbers, stack->taken);
 		d9__protobuf_varint(&p->numbers, p->profile->wanted.kind == D9__PROFILE_KIND_CPU
 							 ? stack->cpu_ns
-							 : stack->blocked_ns);
+							 : stack->off_ns);
 	} else {
 		d9__protobuf_varint(&p->numbers, stack->samples);
 	}
@@ -390,7 +390,7 @@ static void put_head(struct pprof *p)
 	const struct d9__analysis *analysis = &p->profile->analysis;
 	const struct d9__profile_kind_facts *facts = p->profile->facts;
 
-	p->counts = facts == &d9__profile_blocking ||
+	p->counts = p->profile->off_timed ||
 		    (p->profile->wanted.kind == D9__PROFILE_KIND_CPU && p->profile->period_ns);
 	if (facts->unit == D9__PROFILE_BYTES)
 		put_heap_types(p);

@@ -20,7 +20,13 @@ const struct d9__profile_kind_facts d9__profile_kinds[] = {
 };
 
 const struct d9__profile_kind_facts d9__profile_blocking = {
-	"off-cpu", "off-CPU samples", "blocking calls", "in blocking calls", D9__PROFILE_MICROSECONDS, "delay"
+	"off-cpu",	     "off-CPU samples",	      "blocking calls",
+	"in blocking calls", D9__PROFILE_NANOSECONDS, "delay"
+};
+
+const struct d9__profile_kind_facts d9__profile_away = {
+	"off-cpu",     "off-CPU samples",	"off-CPU time",
+	"off the CPU", D9__PROFILE_NANOSECONDS, "delay"
 };
 
 const struct d9__profile_kind_facts d9__profile_timed = {

@@ -39,3 +39,6 @@ extern const struct d9__profile_kind_facts d9__profile_blocking;
 
 /* Of --kind cpu, if the trace tells for how much CPU time a sample stands. */
 extern const struct d9__profile_kind_facts d9__profile_timed;
+
+/* Of --kind off-cpu, if some samples are of switches. */
+extern const struct d9__profile_kind_facts d9__profile_away;

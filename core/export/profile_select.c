@@ -191,16 +191,29 @@ static void set_cpu_ns(struct d9__profile *profile)
 	}
 }
 
-static uint64_t blocked_us(const struct d9__profile *profile, const struct d9__profile_stack *stack)
+static uint64_t off_ns(const struct d9__profile *profile, const struct d9__profile_stack *stack)
 {
 	(void)profile;
-	return stack->blocked_ns / 1000;
+	return stack->off_ns;
 }
 
-static uint64_t blocked_ns(const struct d9__profile *profile, const struct d9__profile_stack *stack)
+/*
+ * Give each stack the time that its samples off the CPU stand for: calls that blocked are all told,
+ * switches in a part of the time.  Returns whether any time is known.
+ */
+static bool set_off_ns(struct d9__profile *profile)
 {
-	(void)profile;
-	return stack->blocked_ns;
+	double share = d9__analysis_switch_share(&profile->analysis);
+	bool any = false;
+
+	for (size_t i = 0; i < profile->n; i++) {
+		struct d9__profile_stack *stack = profile->stacks[i];
+
+		stack->off_ns =
+			stack->blocked_ns + (uint64_t)((double)stack->away_ns / share + 0.5);
+		any = any || stack->off_ns;
+	}
+	return any;
 }
 
 static uint64_t idle_ns(const struct d9__profile *profile, const struct d9__profile_stack *stack)
@@ -227,11 +240,12 @@ static int weigh_by_ns(struct d9__profile *profile, bool is_timed, const char *c
 		weigh(profile, cpu_ns);
 		return 0;
 	case D9__PROFILE_KIND_OFF_CPU:
-		if (!is_timed)
-			return d9__cmd_fail(command, "of switches it is not known how long the thread was off the CPU: "
-					    "leave out --weight ns");
-		count_ns(profile, &d9__profile_blocking);
-		weigh(profile, blocked_ns);
+		if (!profile->off_timed)
+			return d9__cmd_fail(
+				command, "it is not known how long the threads were off the CPU: "
+					 "leave out --weight ns");
+		profile->facts = is_timed ? &d9__profile_blocking : &d9__profile_away;
+		weigh(profile, off_ns);
 		return 0;
 	case D9__PROFILE_KIND_IDLE:
 		count_ns(profile, profile->facts);
@@ -242,7 +256,7 @@ static int weigh_by_ns(struct d9__profile *profile, bool is_timed, const char *c
 	}
 }
 
-/* By time where all have it: samples of the kernel's, which have no length, and calls do not add up. */
+/* By time where the trace tells it. */
 static int weigh_as_wanted(struct d9__profile *profile, const char *command)
 {
 	bool is_timed = profile->samples && profile->timed == profile->samples;
@@ -250,14 +264,14 @@ static int weigh_as_wanted(struct d9__profile *profile, const char *command)
 
 	if (profile->wanted.kind == D9__PROFILE_KIND_CPU)
 		set_cpu_ns(profile);
+	profile->off_timed =
+		profile->wanted.kind == D9__PROFILE_KIND_OFF_CPU && set_off_ns(profile);
 	switch (profile->wanted.weight) {
 	case D9__PROFILE_WEIGHT_OF_KIND:
 		if (profile->wanted.kind == D9__PROFILE_KIND_CPU && profile->period_ns)
 			return weigh_by_ns(profile, is_timed, command);
-		if (profile->wanted.kind != D9__PROFILE_KIND_OFF_CPU || !is_timed)
-			return 0;
-		profile->facts = &d9__profile_blocking;
-		weigh(profile, blocked_us);
+		if (profile->wanted.kind == D9__PROFILE_KIND_OFF_CPU && profile->off_timed)
+			return weigh_by_ns(profile, is_timed, command);
 		return 0;
 	case D9__PROFILE_WEIGHT_SAMPLES:
 		return is_counted ? 0 : d9__cmd_fail(command, "--kind %s is not counted in samples",

@@ -57,6 +57,31 @@ run export --format folded --min-duration 1ms -o none t.bin
 status=$?
 echo "status $status"
 
+say "off the CPU: a switch until the next sign of its thread, whatever that is, a call that blocked as long as it says"
+"$make_samples" plain off.bin <<'END_S' || exit 99
+row 0x1010 0 nap svc.c 10
+row 0x1020 0 save svc.c 11
+row 0x1030 0 wait svc.c 12
+row 0x1040 0 job job.c 1
+spawn 2000 0x2000 0 1
+poll 1000000 1 1 0x2000 0
+taken 2000000 1 1 0 0x1010
+taken 5000000 1 1 0 0x1010
+taken 6000000 1 1 0 0x1020
+blocked 6000000 1 fsync 9000000
+end 15000000 1
+park 15100000 1 0
+taken 15200000 1 1 0 0x1030
+unpark 25200000 1 0
+taken 26000000 2 1 0 0x1040
+taken 33000000 2 0 0 0x1040
+taken 34000000 2 1 0 0x1040
+unpark 40000000 1 0
+END_S
+run export --format folded --kind off-cpu -o - off.bin
+run export --format folded --kind off-cpu --weight samples -o - off.bin
+run flamegraph --kind off-cpu -o - off.bin | sed -n '/<text class="h"/p'
+
 say "a callback of a library, long enough for the function that it calls to be looked for: in every format, with a chart and without"
 cat >library.script <<'END_S'
 module /usr/lib/libevent-2.1.so.7 - 0x500000 0x1000 1600
@@ -155,7 +180,6 @@ run flamegraph --callback on_request -o - own.bin | sed -n '/<text class="h"/,/<
 say "what a kind is not counted in"
 run export --format folded --weight ns -o none t.bin
 run export --format folded --weight bytes -o none t.bin
-run export --format folded --kind off-cpu --weight ns -o none t.bin
 run export --format folded --weight kilos -o none t.bin
 run export --format folded --by day -o none t.bin
 run export --format pprof --by worker -o none t.bin
