@@ -53,6 +53,7 @@ enum {
 	OPT_CPU,
 	OPT_TASK_DUMPS,
 	OPT_ACCEPT_QUEUES,
+	OPT_QUEUE_INTERVAL,
 	OPT_CPU_THREADS,
 	OPT_CPU_BACKEND,
 	OPT_OFF_CPU,
@@ -86,6 +87,8 @@ static const struct d9__opt opts[] = {
 	  "record where idle tasks wait, those idle for MS milliseconds by a chance of 63 % [10]" },
 	{ OPT_ACCEPT_QUEUES, "accept-queues", "[=MS]",
 	  "record every MS milliseconds how many connections wait at listening sockets [400]" },
+	{ OPT_QUEUE_INTERVAL, "queue-interval", "MS",
+	  "record every MS milliseconds what waits for loops [100]" },
 	{ OPT_CPU_THREADS, "cpu-threads", "WHICH", "sample these threads: loop or all [loop]" },
 	{ OPT_CPU_BACKEND, "cpu-backend", "WHAT", "sample by timer, perf, perf-thread or auto [auto]" },
 	{ OPT_OFF_CPU, "off-cpu", NULL, "sample where threads leave the CPU: 100 ms in 10 s" },
@@ -127,7 +130,8 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name; /* NULL: not given */
-	const char *compress, *log_bridge, *cpu, *task_dumps, *accept_queues, *cpu_threads, *cpu_backend; /* NULL: not given */
+	const char *compress, *log_bridge, *cpu, *task_dumps, *accept_queues, *queue_interval,
+		*cpu_threads, *cpu_backend; /* NULL: not given */
 	char max_total[24], max_dumps[24]; /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	char memory[24];      /* bytes; empty: not given */
@@ -235,6 +239,7 @@ static int put_settings(struct environment *env, const struct options *options)
 		{ "DIAL9_CPU_PROFILE_THREADS",
 		  options->profile_only ? "all" : options->cpu_threads },
 		{ "DIAL9_CPU_BACKEND", options->cpu_backend },
+		{ "DIAL9_QUEUE_SAMPLE_INTERVAL_MS", options->queue_interval },
 		{ "DIAL9_SCHEDULE_PROFILE_ENABLED", options->off_cpu ? "true" : NULL },
 		{ "DIAL9_LOOP_INSTRUMENTATION_ENABLED", options->profile_only ? "false" : NULL },
 		{ "DIAL9_BLOCKING_CALLS_ENABLED", options->no_blocking ? "false" : NULL },
@@ -764,6 +769,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_ms(args, &options->task_dumps);
 	case OPT_ACCEPT_QUEUES:
 		return take_ms(args, &options->accept_queues);
+	case OPT_QUEUE_INTERVAL:
+		return take_ms(args, &options->queue_interval);
 	case OPT_CPU_THREADS:
 		return take_cpu_threads(args, &options->cpu_threads);
 	case OPT_CPU_BACKEND:

@@ -28,7 +28,7 @@
 #include "sample/sampler.h"
 #include "segment/metadata.h"
 
-#define QUEUE_NS (10 * D9__MS_NS)
+#define QUEUE_NS (100 * D9__MS_NS)
 #define TASKS_NS (100 * D9__MS_NS) /* least time between two task counts of one loop */
 
 /* ---- queues and tasks ---- */
@@ -152,7 +152,6 @@ static void sample_loops(struct d9__source *source, struct d9__slot *slot, uint6
 static struct d9__source loops_source = {
 	.name = "loops",
 	.period_ns = QUEUE_NS,
-	.while_brisk = true,
 	.sample = sample_loops,
 };
 

@@ -3,9 +3,11 @@
  * One tick: anchor; full chunks; once a second prefixes of quiet threads, losses, health; side
  * rings; sources; metadata and modules that changed; rotation; control words.
  *
- * How long after the last one is a matter of pace.h.  Without events for a while, sources rest and nothing
- * is written, health included: a process at rest is woken once a second and touches no disk.  The first
- * events after that are noticed at the next tick, or as soon as half of the ring is full.
+ * How long after the last one is a matter of pace.h, and so is what is done between two of them: a
+ * look at open calls, and sources that are asked more often.  Without events for a while, sources
+ * rest and nothing is written, health included: a process at rest is woken once a second and
+ * touches no disk.  The first events after that are noticed at the next tick, or as soon as some
+ * chunks are full.
  *
  * In flight mode a tick takes the anchor and the samples, and leaves the chunks alone.
  */
@@ -248,7 +250,7 @@ static void run_sources(uint64_t now_ns, bool active)
 		return;
 	slot = d9__slot_self();
 	if (slot)
-		self->source_ns = d9__sources_run(slot, now_ns, self->pace.brisk);
+		self->source_ns = d9__sources_run(slot, now_ns, D9__PACE_TICK_NS);
 	/* A tick that comes anyway is enough. */
 	if (!active)
 		self->source_ns = UINT64_MAX;
@@ -261,15 +263,21 @@ static void look_at_open_calls(uint64_t now_ns)
 
 	if (!d9__gate_open(D9__GATE_LOOP)) {
 		self->open.n = 0;
-		self->open.youngest_ns = UINT64_MAX;
+		self->open.youngest_ns = self->open.age_ns = UINT64_MAX;
 	} else {
 		d9__open_calls_look(&self->open, now_ns);
 	}
-	d9__pace_open_call(&self->pace, self->open.youngest_ns);
 	if (self->open.n && (slot = d9__slot_self()))
 		d9__open_calls_tell(&self->open, slot, now_ns);
-	if (d9__gate_open(D9__GATE_LOOP))
-		d9__burns_look(&self->open, now_ns);
+}
+
+/* Between ticks: a call that is open since the look before may hang, and some sources are due. */
+static void look(uint64_t now_ns)
+{
+	look_at_open_calls(now_ns);
+	d9__pace_open_calls(&self->pace, self->open.age_ns, false);
+	run_sources(now_ns, d9__pace_active(&self->pace, now_ns));
+	self->looked_ns = d9__clock_mono_ns();
 }
 
 /* Write events from side rings and losses from counters into chunks, because a dump takes only those. */
@@ -304,20 +312,36 @@ static void publish_health(int state, uint64_t now_ns)
 	d9__health_end(health);
 }
 
+static void choose_period(uint64_t now_ns)
+{
+	bool active = d9__pace_active(&self->pace, now_ns);
+	uint64_t triggers_ns = d9__triggers_period_ns(&self->open, active);
+	uint64_t samples_ns = d9__flush_wait_most(active);
+
+	d9__pace_choose(&self->pace, now_ns, self->writer.ret.rotation_ns);
+	if (self->pace.period_ns > triggers_ns)
+		self->pace.period_ns = triggers_ns;
+	if (self->pace.period_ns > samples_ns)
+		self->pace.period_ns = samples_ns;
+}
+
 /* True if the ring was not emptied and another tick should follow at once. */
 static bool tick(void)
 {
-	uint64_t now_ns, events, triggers_ns;
+	uint64_t now_ns, events;
 	bool active, wanted, worked = false;
 
 	d9__clock_tick(NULL);
 	now_ns = d9__clock_mono_ns();
 	events = d9__drain_activity(&self->drain, own_slot()) + d9__side_activity();
 	self->heard |= events != 0;
-	d9__pace_look(&self->pace, now_ns, events);
+	d9__pace_events(&self->pace, now_ns, events);
 	active = d9__pace_active(&self->pace, now_ns);
 	run_sources(now_ns, active);
 	look_at_open_calls(now_ns);
+	d9__pace_open_calls(&self->pace, self->open.age_ns, self->open.youngest_ns != UINT64_MAX);
+	if (d9__gate_open(D9__GATE_LOOP))
+		d9__burns_look(&self->open, now_ns);
 	/* A callback that hangs is what its owner wants to know of: the recorder goes on saying that it lives. */
 	active |= self->open.n != 0;
 	d9__flush_grow_ring(now_ns);
@@ -350,10 +374,9 @@ static bool tick(void)
 	update_state();
 	d9__writer_publish(&self->writer);
 	publish_health(self->state, now_ns);
-	d9__pace_choose(&self->pace, now_ns, worked, self->writer.ret.rotation_ns);
-	triggers_ns = d9__triggers_period_ns(&self->open);
-	if (self->pace.period_ns > triggers_ns)
-		self->pace.period_ns = triggers_ns;
+	choose_period(now_ns);
+	self->looked_ns = d9__clock_mono_ns();
+	self->tick_ns = self->looked_ns + self->pace.period_ns;
 	return worked && d9__chunk_full_count() >= 16 && !self->writer.retry_ns;
 }
 
@@ -487,17 +510,24 @@ static void finish(void)
 		d9__ring_adopt_fd(-1);
 }
 
-/* From |now| to the next tick. */
-static uint64_t wait_ns(uint64_t now)
+/* When the next tick is due. */
+static uint64_t tick_due_ns(void)
 {
-	uint64_t wait = self->pace.period_ns;
 	uint64_t due = atomic_load_explicit(&d9__sampling.due_ns, memory_order_relaxed);
 
-	if (due && due < now + wait)
-		wait = due > now ? due - now : 0;
-	if (self->source_ns < now + wait)
-		wait = self->source_ns > now ? self->source_ns - now : 0;
-	return wait;
+	return due && due < self->tick_ns ? due : self->tick_ns;
+}
+
+/* From |now_ns| to the next tick, or to what is to be done before it. */
+static uint64_t wait_ns(uint64_t now_ns)
+{
+	uint64_t due_ns = tick_due_ns();
+
+	if (self->pace.look_ns && self->looked_ns + self->pace.look_ns < due_ns)
+		due_ns = self->looked_ns + self->pace.look_ns;
+	if (self->source_ns < due_ns)
+		due_ns = self->source_ns;
+	return due_ns > now_ns ? due_ns - now_ns : 0;
 }
 
 /* Before the program has a loop, or while nothing is recorded, it is not told. */
@@ -512,7 +542,7 @@ static void tell_stop(const struct d9__stop *stop)
 		d9__stopped_write(own, stop);
 }
 
-static void wait_for_tick(uint32_t seen)
+static void wait_once(uint32_t seen)
 {
 	uint64_t begun_ns = d9__clock_mono_ns();
 	uint64_t due_ns = begun_ns + d9__flush_wait_long(seen, wait_ns(begun_ns));
@@ -520,6 +550,21 @@ static void wait_for_tick(uint32_t seen)
 
 	if (d9__stopped_look(&self->stopped, &self->process, begun_ns, due_ns, &stop))
 		tell_stop(&stop);
+}
+
+/* Until a tick is due, or wanted since |seen|. */
+static void wait_for_tick(uint32_t seen)
+{
+	uint64_t now_ns;
+
+	for (;;) {
+		wait_once(seen);
+		now_ns = d9__clock_mono_ns();
+		if (now_ns >= tick_due_ns() || d9__flush_wait_seen() != seen ||
+		    atomic_load_explicit(&d9__flush.stop, memory_order_acquire))
+			return;
+		look(now_ns);
+	}
 }
 
 /* ---- the thread ---- */

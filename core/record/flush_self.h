@@ -43,6 +43,8 @@ struct d9__flush_self {
 	bool heard; /* some thread published something, ever */
 	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
 	unsigned seconds;
+	uint64_t tick_ns;   /* when the next tick is due */
+	uint64_t looked_ns; /* at open calls */
 	uint64_t source_ns; /* when the next source is due */
 	uint64_t used_ns,
 		used_at_ns; /* CPU time of the process at the latest tick, and when that was */

@@ -64,24 +64,19 @@ void d9__flush_wait(uint32_t seen, uint64_t wait_ns)
 	atomic_store_explicit(&sleeping, 0, memory_order_release);
 }
 
-/*
- * The longest wait of the flush thread while all threads are sampled, so that no more than WAITING_SAMPLES wait for each
- * CPU: nothing else wakes it for a thread that computes and runs no loop, as the sampling handler makes no system call.
- */
-static uint64_t samples_wait_ns(void)
+uint64_t d9__flush_wait_most(bool active)
 {
 	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
 
-	if (!hz || !atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed))
+	if (!hz ||
+	    !(active || atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed)))
 		return UINT64_MAX;
 	return WAITING_SAMPLES * D9__SECOND_NS / hz;
 }
 
 uint64_t d9__flush_wait_long(uint32_t seen, uint64_t wait_ns)
 {
-	if (wait_ns > samples_wait_ns())
-		wait_ns = samples_wait_ns();
-	if (wait_ns <= D9__PACE_CALM_NS) {
+	if (wait_ns <= D9__PACE_TICK_NS) {
 		wait_ns = wait_ns < D9__MS_NS ? D9__MS_NS : wait_ns;
 		d9__flush_wait(seen, wait_ns);
 		return wait_ns;
@@ -90,8 +85,8 @@ uint64_t d9__flush_wait_long(uint32_t seen, uint64_t wait_ns)
 	d9__flush_wait(seen, wait_ns);
 	/* Roused: by then it is known which call is a long one. */
 	if (!atomic_exchange_explicit(&resting, 0, memory_order_acq_rel))
-		d9__flush_wait(d9__flush_wait_seen(), D9__PACE_BRISK_NS);
-	return wait_ns + D9__PACE_BRISK_NS;
+		d9__flush_wait(d9__flush_wait_seen(), D9__PACE_LOOK_NS);
+	return wait_ns + D9__PACE_LOOK_NS;
 }
 
 void d9__flush_wait_fork_child(void)

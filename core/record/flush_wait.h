@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Return the word that a wait compares with: a wake after this ends it, or keeps it from beginning. */
@@ -22,9 +23,15 @@ uint32_t d9__flush_wait_seen(void);
 void d9__flush_wait(uint32_t seen, uint64_t wait_ns);
 
 /*
- * Wait so for |wait_ns| to the next tick, at least a millisecond: less where the recorder samples
- * all threads; and d9__flush_rouse() ends a long one.  Returns how long it was to last at the
- * most.
+ * The longest time between two ticks, so that few samples wait for each thread, or where all
+ * threads are sampled, for each CPU: nothing wakes the flush thread for one that computes, as the
+ * sampling handler makes no system call.  Not |active|: threads that run loops rest.
+ */
+uint64_t d9__flush_wait_most(bool active);
+
+/*
+ * Wait so for |wait_ns|, at least a millisecond; d9__flush_rouse() ends a long one.  Returns how
+ * long it was to last at the most.
  */
 uint64_t d9__flush_wait_long(uint32_t seen, uint64_t wait_ns);
 

@@ -30,7 +30,7 @@ void d9__open_calls_provide(d9__open_calls_describe_fn describe)
 
 void d9__open_calls_begin(struct d9__open_calls *calls)
 {
-	*calls = (struct d9__open_calls){ .youngest_ns = UINT64_MAX };
+	*calls = (struct d9__open_calls) { .youngest_ns = UINT64_MAX, .age_ns = UINT64_MAX };
 	calls->task_fd = d9__descriptors_are_few() ?
 				 -1 :
 				 d9__descriptor_place(open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -182,13 +182,15 @@ void d9__open_calls_look(struct d9__open_calls *calls, uint64_t now_ns)
 	d9__open_calls_describe_fn describe = atomic_load_explicit(&describer, memory_order_acquire);
 	size_t n, kept = 0;
 
-	calls->youngest_ns = UINT64_MAX;
+	calls->youngest_ns = calls->age_ns = UINT64_MAX;
 	n = describe ? find_candidates(calls, now_ns, found) : 0;
 	if (n)
 		describe(found, n);
 	for (size_t i = 0; i < n; i++) {
 		if (!found[i].since_ns || found[i].since_ns + D9__OPEN_CALL_NS > now_ns)
 			continue;
+		if (now_ns - found[i].since_ns < calls->age_ns)
+			calls->age_ns = now_ns - found[i].since_ns;
 		remember(calls, &found[i]);
 		found[kept++] = found[i];
 	}

@@ -51,6 +51,7 @@ struct d9__open_calls {
 	struct d9__open_call items[D9__OPEN_CALLS_MAX];
 	size_t n;
 	uint64_t youngest_ns; /* how long the youngest of all calls has been quiet; UINT64_MAX: none is open */
+	uint64_t age_ns;      /* of the youngest of |items|; UINT64_MAX: there are none */
 	uint64_t tasks[D9__SLOT_COUNT]; /* what each slot polled at the latest look; 0 nothing */
 	int task_fd;          /* /proc/self/task; 0 or below: there is none */
 	int fds[D9__OPEN_CALL_FDS]; /* that are told by their number: texts such as "read(7)" are kept for ever */

@@ -39,7 +39,7 @@ static void keep_up(void)
 	static uint64_t last_ns;
 	uint64_t now_ns = d9__clock_mono_ns();
 
-	if (now_ns - last_ns < D9__PACE_BRISK_NS)
+	if (now_ns - last_ns < D9__PACE_LOOK_NS)
 		return;
 	last_ns = now_ns;
 	d9__clock_tick(NULL);

@@ -38,7 +38,7 @@ void d9__tick_add(void (*fn)(void))
 	}
 }
 
-uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, bool brisk)
+uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, uint64_t tick_ns)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -55,7 +55,7 @@ uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, bool brisk)
 			if (s->due_ns <= now_ns)
 				s->due_ns = now_ns + period_ns;
 		}
-		if (s->due_ns < next && (brisk || !s->while_brisk))
+		if (s->due_ns < next && period_ns < tick_ns)
 			next = s->due_ns;
 	}
 	return next;

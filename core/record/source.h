@@ -15,7 +15,6 @@ struct d9__slot;
 struct d9__source {
 	const char *name;
 	_Atomic(uint64_t) period_ns; /* 0: not now; any thread */
-	bool while_brisk; /* its period is meant for times of many events: else at ticks is enough */
 	/* Flush thread, its own slot, recording on; emits what it finds.  errno and signals are
 	 * free. */
 	void (*sample)(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns);
@@ -32,10 +31,10 @@ D9_API void d9__source_add(struct d9__source *source);
 D9_API void d9__tick_add(void (*fn)(void));
 
 /*
- * Flush thread: ask those that are due.  Returns when the next one is due that has to be asked then,
- * whether or not it is |brisk|; UINT64_MAX if none.
+ * Flush thread: ask those that are due.  Returns when the next one is due that has a shorter period
+ * than |tick_ns|, as others are asked at the tick that follows; UINT64_MAX if none.
  */
-uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, bool brisk);
+uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, uint64_t tick_ns);
 
 /* Flush thread: ask all once more, for the last time. */
 void d9__sources_end(struct d9__slot *slot, uint64_t now_ns);

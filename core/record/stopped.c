@@ -140,7 +140,7 @@ bool d9__stopped_look(struct d9__stopped *stopped, const struct d9__process_stat
 		grown_queue(stopped, back_ns, &ns);
 	else
 		stopped->late_ns += late_ns;
-	if (back_ns - stopped->asked_ns >= D9__PACE_CALM_NS)
+	if (back_ns - stopped->asked_ns >= D9__PACE_TICK_NS)
 		out->suspended_ns = suspended(stopped, back_ns);
 	return found || out->suspended_ns;
 }

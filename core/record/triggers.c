@@ -712,13 +712,13 @@ void d9__triggers_look(const struct d9__open_calls *open, const struct d9__dump_
 	d9__trigger_dump_go_on(maker, now_ns);
 }
 
-uint64_t d9__triggers_period_ns(const struct d9__open_calls *open)
+uint64_t d9__triggers_period_ns(const struct d9__open_calls *open, bool active)
 {
 	uint64_t dump_ns = d9__trigger_dump_period_ns();
 
 	if (dump_ns != UINT64_MAX)
 		return dump_ns;
-	if (blocked_ns == UINT64_MAX || open->youngest_ns == UINT64_MAX)
+	if (blocked_ns == UINT64_MAX || (open->youngest_ns == UINT64_MAX && !active))
 		return level_holds ? LEVEL_NS : UINT64_MAX;
 	return blocked_ns / 2 > D9__TRIGGER_WHILE_NS ? blocked_ns / 2 : D9__TRIGGER_WHILE_NS;
 }

@@ -79,10 +79,11 @@ int d9__triggers_request(uint32_t what, const char *text, uint32_t *number, uint
 void d9__triggers_look(const struct d9__open_calls *open, const struct d9__dump_maker *maker, uint64_t now_ns);
 
 /*
- * How long the flush thread may wait until its next look, while a dump grows or one of the |open| callbacks may come to block
- * for too long.  UINT64_MAX: as long as it likes.
+ * How long the flush thread may wait until its next look, while a dump grows, or a callback may
+ * come to block for too long: one of the |open| ones, or while the process is |active|, one that
+ * has not begun.  UINT64_MAX: as long as it likes.
  */
-uint64_t d9__triggers_period_ns(const struct d9__open_calls *open);
+uint64_t d9__triggers_period_ns(const struct d9__open_calls *open, bool active);
 
 /* The recorder is about to end: what has fired is in the trace, which is not sealed yet. */
 void d9__triggers_settle(const struct d9__dump_maker *maker);

@@ -22,6 +22,7 @@
 #define STATE_MASK UINT64_C(0xff)
 #define PIN        UINT64_C(0x100)
 #define FREE_LOW   4
+#define FULL_WAKE  8 /* so many wait to be written: more than that at once is no cheaper */
 
 static _Atomic(uintptr_t) waker; /* void (*)(void) */
 static _Atomic(bool) recycling;
@@ -135,14 +136,16 @@ static bool overrun(struct d9__chunk_header *header)
 	return true;
 }
 
-/* Half of the ring waits to be written; or the next threads find nothing, where there could be more. */
+/* Enough waits to be written, or half of the ring; or the next threads find nothing, where there
+ * could be more. */
 static void flush_wake(void)
 {
 	void (*wake)(void) = (void (*)(void))atomic_load_explicit(&waker, memory_order_acquire);
 	uint32_t chunks = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
 	bool low = d9__queue_count(d9__ring.free) < FREE_LOW && chunks < d9__ring.chunks_max;
+	uint32_t full = is_recycling() ? 0 : d9__chunk_full_count();
 
-	if (wake && (low || (!is_recycling() && 2 * d9__chunk_full_count() >= chunks)))
+	if (wake && (low || full >= FULL_WAKE || 2 * full >= chunks))
 		wake();
 }
 

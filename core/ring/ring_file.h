@@ -56,7 +56,7 @@
 #define D9__CHUNK_SIZE       0x10000
 #define D9__CHUNKS_FIRST     8    /* allocated at start */
 #define D9__CHUNKS_MIN       4    /* fewer than this and there is no ring */
-#define D9__CHUNKS_AHEAD     8    /* d9__ring_grow() keeps this many free */
+#define D9__CHUNKS_AHEAD     16	  /* d9__ring_grow() keeps this many free */
 #define D9__RING_FACTS       4096
 #define D9__RING_DIR         1024 /* longest name of a directory, with its end */
 #define D9__RING_TEXT        (D9__TRIGGER_TEXT + D9__TRIGGER_RESOLVED + 1) /* of a trigger, with its end */

@@ -15,6 +15,12 @@
 
 #define ZSTD_LEVEL 1
 
+/*
+ * Smaller tables than the level's: they leave more of the cache to the program.
+ */
+#define WINDOW_LOG 17
+#define HASH_LOG   12
+
 static bool reserve(struct d9__packer *packer, size_t more)
 {
 	return d9__array_reserve(packer->out, &packer->capacity, packer->len, more);
@@ -38,6 +44,8 @@ static int begin_zstd(struct d9__packer *packer)
 		if (!packer->zstd)
 			return -ENOMEM;
 		ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+		ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_windowLog, WINDOW_LOG);
+		ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_hashLog, HASH_LOG);
 	}
 	ZSTD_CCtx_reset(packer->zstd, ZSTD_reset_session_only);
 	return 0;
@@ -64,6 +72,7 @@ int d9__packer_begin(struct d9__packer *packer, enum d9_compress kind)
 	packer->kept = packer->frame;
 	packer->n_kept = 0;
 	packer->crc = packer->total = 0;
+	packer->unflushed = false;
 	switch (kind) {
 	case D9_COMPRESS_ZSTD:
 		return begin_zstd(packer);
@@ -147,6 +156,7 @@ int d9__packer_add(struct d9__packer *packer, const void *batch, size_t len, uin
 		return -ENOMEM;
 	note(packer, len, first_ns, last_ns, events, now_ns);
 	packer->in_bytes += len;
+	packer->unflushed = true;
 	switch (packer->kind) {
 	case D9_COMPRESS_ZSTD:
 		return compress_zstd(packer, batch, len, ZSTD_e_continue);
@@ -182,7 +192,9 @@ int d9__packer_flush(struct d9__packer *packer, uint64_t now_ns)
 
 	if (packer->kind != D9_COMPRESS_ZSTD || !packer->frame.len)
 		return 0;
-	err = compress_zstd(packer, NULL, 0, ZSTD_e_flush);
+	err = packer->unflushed ? compress_zstd(packer, NULL, 0, ZSTD_e_flush) : 0;
+	if (!err)
+		packer->unflushed = false;
 	if (!err && (packer->frame.len >= D9__FRAME_MAX_BYTES ||
 		     now_ns - packer->frame_opened_ns >= D9__FRAME_MAX_NS))
 		err = d9__packer_end_frame(packer);
@@ -206,6 +218,7 @@ void d9__packer_cut(struct d9__packer *packer)
 	packer->len = 0;
 	packer->frame = packer->kept;
 	packer->n_frames = packer->n_kept;
+	packer->unflushed = false;
 	if (packer->kind == D9_COMPRESS_ZSTD)
 		ZSTD_CCtx_reset(packer->zstd, ZSTD_reset_session_only);
 }

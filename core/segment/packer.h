@@ -50,6 +50,7 @@ struct d9__packer {
 	uint64_t in_bytes, out_bytes; /* including |len| */
 	struct d9__seek_entry frame; /* the open one */
 	uint64_t frame_opened_ns;
+	bool unflushed; /* the compressor holds what was added */
 	struct d9__seek_entry *frames;
 	size_t n_frames, frames_capacity;
 

@@ -267,7 +267,10 @@ D9_API int d9_options_set_task_tracking(struct d9_options *options, bool on);
  */
 D9_API int d9_options_set_usage_interval_ms(struct d9_options *options, uint32_t interval_ms);
 
-/** How often the depth of queues is recorded, 1 to 3 600 000 ms; 0: never.  Default: 10. */
+/**
+ * How often the depth of queues is recorded, 1 to 3 600 000 ms; 0: never.  Default: 100;
+ * DIAL9_QUEUE_SAMPLE_INTERVAL_MS.
+ */
 D9_API int d9_options_set_queue_interval_ms(struct d9_options *options, uint32_t interval_ms);
 
 /**

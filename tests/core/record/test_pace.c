@@ -7,12 +7,11 @@
 #define MS	 UINT64_C(1000000)
 #define START	 (1000 * MS)
 #define ROTATION (60000 * MS)
-#define WAKE_UP	 5 /* events */
 
 struct clockwork {
 	struct d9__pace pace;
 	uint64_t now_ns;
-	unsigned looks;
+	unsigned ticks;
 };
 
 static struct clockwork begin(void)
@@ -23,177 +22,128 @@ static struct clockwork begin(void)
 	return work;
 }
 
-/* For |ms|: looks, each of which finds |events| in every |every_ms|. */
-static void run(struct clockwork *work, uint64_t ms, uint64_t events, uint64_t every_ms)
+/* For |ms|: ticks, each of which finds |events|. */
+static void run(struct clockwork *work, uint64_t ms, uint64_t events)
 {
-	uint64_t end_ns = work->now_ns + ms * MS, from_ns = work->now_ns;
+	uint64_t end_ns = work->now_ns + ms * MS;
 
 	while (work->now_ns < end_ns) {
-		uint64_t before = (work->now_ns - from_ns) / (every_ms * MS);
-
 		work->now_ns += work->pace.period_ns;
-		d9__pace_look(&work->pace, work->now_ns,
-			      ((work->now_ns - from_ns) / (every_ms * MS) - before) * events);
-		d9__pace_choose(&work->pace, work->now_ns, false, ROTATION);
-		work->looks++;
+		d9__pace_events(&work->pace, work->now_ns, events);
+		d9__pace_choose(&work->pace, work->now_ns, ROTATION);
+		work->ticks++;
 	}
 }
 
-static void test_looks_come_every_10_ms_from_the_start(void)
+static void test_ticks_come_every_100_ms_however_many_events_flow(void)
 {
 	struct clockwork work = begin();
 
-	CU_ASSERT_EQUAL(work.pace.period_ns, 10 * MS);
-	run(&work, 1000, WAKE_UP, 10);
-	CU_ASSERT_EQUAL(work.pace.period_ns, 10 * MS);
-	CU_ASSERT_EQUAL(work.looks, 100);
-}
-
-static void test_a_process_that_does_little_is_looked_at_every_100_ms(void)
-{
-	struct clockwork work = begin();
-
-	run(&work, 2000, WAKE_UP, 100);
 	CU_ASSERT_EQUAL(work.pace.period_ns, 100 * MS);
-	CU_ASSERT_FALSE(work.pace.brisk);
-	CU_ASSERT(work.looks < 40);
+	run(&work, 1000, 1);
+	run(&work, 1000, 1000000);
+	CU_ASSERT_EQUAL(work.pace.period_ns, 100 * MS);
+	CU_ASSERT_EQUAL(work.ticks, 20);
+	CU_ASSERT_EQUAL(work.pace.look_ns, 0);
 }
 
-static void test_one_that_does_more_again_is_looked_at_every_10_ms_again(void)
+static void test_silence_makes_ticks_rare_up_to_one_a_second(void)
 {
 	struct clockwork work = begin();
 
-	run(&work, 2000, WAKE_UP, 100);
-	run(&work, 200, WAKE_UP, 10);
-	CU_ASSERT(work.pace.brisk);
-	CU_ASSERT_EQUAL(work.pace.period_ns, 10 * MS);
-}
-
-static void test_silence_makes_looks_rare_up_to_one_a_second(void)
-{
-	struct clockwork work = begin();
-
-	run(&work, 1000, WAKE_UP, 10);
-	run(&work, 200, 0, 10);
+	run(&work, 1000, 1);
+	run(&work, 200, 0);
 	CU_ASSERT(d9__pace_active(&work.pace, work.now_ns));
-	run(&work, 10000, 0, 10);
+	run(&work, 10000, 0);
 	CU_ASSERT_FALSE(d9__pace_active(&work.pace, work.now_ns));
 	CU_ASSERT_EQUAL(work.pace.period_ns, 1000 * MS);
-	work.looks = 0;
-	run(&work, 10000, 0, 10);
-	CU_ASSERT_EQUAL(work.looks, 10);
+	work.ticks = 0;
+	run(&work, 10000, 0);
+	CU_ASSERT_EQUAL(work.ticks, 10);
 }
 
 static void test_the_first_event_after_silence_ends_it(void)
 {
 	struct clockwork work = begin();
 
-	run(&work, 20000, 0, 10);
-	work.now_ns += work.pace.period_ns;
-	d9__pace_look(&work.pace, work.now_ns, 1);
-	d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
+	run(&work, 20000, 0);
+	run(&work, 1000, 1);
 	CU_ASSERT(d9__pace_active(&work.pace, work.now_ns));
 	CU_ASSERT_EQUAL(work.pace.period_ns, 100 * MS);
 }
 
-static void test_a_look_that_had_work_is_followed_by_one_10_ms_later(void)
+static void test_segments_that_live_shorter_have_more_ticks(void)
 {
 	struct clockwork work = begin();
 
-	run(&work, 20000, 0, 10);
-	d9__pace_choose(&work.pace, work.now_ns, true, ROTATION);
-	CU_ASSERT_EQUAL(work.pace.period_ns, 10 * MS);
-}
-
-static void test_segments_that_live_shorter_are_looked_at_more_often(void)
-{
-	struct clockwork work = begin();
-
-	run(&work, 2000, WAKE_UP, 100);
-	d9__pace_choose(&work.pace, work.pace.active_ns, false, 300 * MS);
+	d9__pace_choose(&work.pace, work.pace.active_ns, 300 * MS);
 	CU_ASSERT_EQUAL(work.pace.period_ns, 30 * MS);
-	d9__pace_choose(&work.pace, work.pace.active_ns, false, 20 * MS);
+	d9__pace_choose(&work.pace, work.pace.active_ns, 20 * MS);
 	CU_ASSERT_EQUAL(work.pace.period_ns, 10 * MS);
-	d9__pace_choose(&work.pace, work.pace.active_ns, false, ROTATION);
+	d9__pace_choose(&work.pace, work.pace.active_ns, ROTATION);
 	CU_ASSERT_EQUAL(work.pace.period_ns, 100 * MS);
 }
 
-/* Looks while a call is open from |from_ms| on: how many in its first 100 ms, and the longest period later. */
-static unsigned run_open(struct clockwork *work, uint64_t ms, uint64_t *longest_ns)
-{
-	uint64_t from_ns = work->now_ns, end_ns = from_ns + ms * MS;
-	unsigned early = 0;
-
-	*longest_ns = 0;
-	while (work->now_ns < end_ns) {
-		d9__pace_open_call(&work->pace, work->now_ns - from_ns);
-		d9__pace_choose(&work->pace, work->now_ns, false, ROTATION);
-		work->now_ns += work->pace.period_ns;
-		early += work->now_ns - from_ns <= 100 * MS;
-		if (work->pace.period_ns > *longest_ns)
-			*longest_ns = work->pace.period_ns;
-		d9__pace_look(&work->pace, work->now_ns, 0);
-	}
-	return early;
-}
-
-static void test_an_open_call_is_looked_at_every_10_ms_then_half_as_often_each_time(void)
-{
-	struct clockwork work = begin();
-	uint64_t longest_ns;
-
-	run(&work, 20000, 0, 10);
-	CU_ASSERT_EQUAL(work.pace.period_ns, 1000 * MS);
-	CU_ASSERT_EQUAL(run_open(&work, 100, &longest_ns), 10);
-	CU_ASSERT_EQUAL(longest_ns, 10 * MS);
-	d9__pace_open_call(&work.pace, 110 * MS);
-	d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
-	CU_ASSERT_EQUAL(work.pace.period_ns, 20 * MS);
-	d9__pace_open_call(&work.pace, 130 * MS);
-	d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
-	CU_ASSERT_EQUAL(work.pace.period_ns, 40 * MS);
-	for (unsigned i = 0; i < 10; i++) {
-		d9__pace_open_call(&work.pace, 170 * MS);
-		d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
-	}
-	CU_ASSERT_EQUAL(work.pace.period_ns, 1000 * MS);
-}
-
-static void test_without_an_open_call_rest_is_as_long_as_before(void)
+static void test_calls_that_are_over_at_the_next_look_have_one_look_after_each_tick(void)
 {
 	struct clockwork work = begin();
 
-	run(&work, 20000, 0, 10);
-	d9__pace_open_call(&work.pace, 3 * MS);
-	d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
-	CU_ASSERT_EQUAL(work.pace.period_ns, 10 * MS);
-	d9__pace_open_call(&work.pace, UINT64_MAX);
-	for (unsigned i = 0; i < 10; i++)
-		d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
-	CU_ASSERT_EQUAL(work.pace.period_ns, 1000 * MS);
+	for (unsigned i = 0; i < 5; i++) {
+		d9__pace_open_calls(&work.pace, UINT64_MAX, true);
+		CU_ASSERT_EQUAL(work.pace.look_ns, 10 * MS);
+		d9__pace_open_calls(&work.pace, UINT64_MAX, false);
+		CU_ASSERT_EQUAL(work.pace.look_ns, 0);
+	}
+}
+
+static void test_a_call_that_stays_open_is_looked_at_every_10_ms_then_half_as_often_each_time(void)
+{
+	struct clockwork work = begin();
+	uint64_t age_ns = 7 * MS;
+
+	d9__pace_open_calls(&work.pace, UINT64_MAX, true);
+	for (unsigned i = 0; i < 9; i++) {
+		CU_ASSERT_EQUAL(work.pace.look_ns, 10 * MS);
+		age_ns += work.pace.look_ns;
+		d9__pace_open_calls(&work.pace, age_ns, false);
+	}
+	CU_ASSERT_EQUAL(work.pace.look_ns, 10 * MS);
+	for (uint64_t wanted = 20; wanted < 1000; wanted *= 2) {
+		age_ns += work.pace.look_ns;
+		d9__pace_open_calls(&work.pace, age_ns, false);
+		CU_ASSERT_EQUAL(work.pace.look_ns, wanted * MS);
+	}
+	d9__pace_open_calls(&work.pace, age_ns + 640 * MS, false);
+	CU_ASSERT_EQUAL(work.pace.look_ns, 1000 * MS);
+	d9__pace_open_calls(&work.pace, UINT64_MAX, false);
+	CU_ASSERT_EQUAL(work.pace.look_ns, 0);
+}
+
+static void test_a_call_that_is_old_already_when_it_is_found_is_looked_at_soon(void)
+{
+	struct clockwork work = begin();
+
+	d9__pace_open_calls(&work.pace, 5000 * MS, true);
+	CU_ASSERT_EQUAL(work.pace.look_ns, 10 * MS);
 }
 
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
-		{ "looks come every 10 ms from the start",
-		  test_looks_come_every_10_ms_from_the_start },
-		{ "a process that does little is looked at every 100 ms",
-		  test_a_process_that_does_little_is_looked_at_every_100_ms },
-		{ "one that does more again is looked at every 10 ms again",
-		  test_one_that_does_more_again_is_looked_at_every_10_ms_again },
-		{ "silence makes looks rare up to one a second",
-		  test_silence_makes_looks_rare_up_to_one_a_second },
+		{ "ticks come every 100 ms, however many events flow",
+		  test_ticks_come_every_100_ms_however_many_events_flow },
+		{ "silence makes ticks rare, up to one a second",
+		  test_silence_makes_ticks_rare_up_to_one_a_second },
 		{ "the first event after silence ends it",
 		  test_the_first_event_after_silence_ends_it },
-		{ "a look that had work is followed by one 10 ms later",
-		  test_a_look_that_had_work_is_followed_by_one_10_ms_later },
-		{ "segments that live shorter are looked at more often",
-		  test_segments_that_live_shorter_are_looked_at_more_often },
-		{ "an open call is looked at every 10 ms, then half as often each time",
-		  test_an_open_call_is_looked_at_every_10_ms_then_half_as_often_each_time },
-		{ "without an open call rest is as long as before",
-		  test_without_an_open_call_rest_is_as_long_as_before },
+		{ "segments that live shorter have more ticks",
+		  test_segments_that_live_shorter_have_more_ticks },
+		{ "calls that are over at the next look have one look after each tick",
+		  test_calls_that_are_over_at_the_next_look_have_one_look_after_each_tick },
+		{ "a call that stays open is looked at every 10 ms, then half as often each time",
+		  test_a_call_that_stays_open_is_looked_at_every_10_ms_then_half_as_often_each_time },
+		{ "a call that is old already when it is found is looked at soon",
+		  test_a_call_that_is_old_already_when_it_is_found_is_looked_at_soon },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -141,18 +141,19 @@ static void test_a_queue_that_is_long_for_a_while_fires(void)
 	CU_ASSERT(says("\"fired_count\": 1"));
 }
 
-static void test_blocked_hurries_the_flush_thread_only_while_a_callback_runs(void)
+static void test_blocked_hurries_the_flush_thread_only_while_callbacks_run_or_may_begin(void)
 {
 	struct d9__open_calls open = { .youngest_ns = UINT64_MAX };
 
 	d9__triggers_arm("blocked > 50ms");
-	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open), UINT64_MAX);
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open, false), UINT64_MAX);
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open, true), 25 * MS);
 	open.youngest_ns = 0;
-	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open), 25 * MS);
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open, false), 25 * MS);
 	d9__triggers_arm("blocked > 1ms");
-	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open), 10 * MS);
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open, false), 10 * MS);
 	d9__triggers_arm("poll > 1ms");
-	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open), UINT64_MAX);
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open, true), UINT64_MAX);
 }
 
 static void test_where_is_asked_before_a_trigger_fires(void)
@@ -438,25 +439,31 @@ static void test_triggers_come_from_files_too(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
-		{ "a poll fires above its threshold and not at it", test_a_poll_fires_above_its_threshold_and_not_at_it },
+		{ "a poll fires above its threshold and not at it",
+		  test_a_poll_fires_above_its_threshold_and_not_at_it },
 		{ "a late timer fires above its threshold and not at it",
 		  test_a_late_timer_fires_above_its_threshold_and_not_at_it },
 		{ "polls are counted whether chunks are written or recycled",
 		  test_polls_are_counted_whether_chunks_are_written_or_recycled },
-		{ "a queue that is long for a while fires", test_a_queue_that_is_long_for_a_while_fires },
-		{ "blocked hurries the flush thread only while a callback runs",
-		  test_blocked_hurries_the_flush_thread_only_while_a_callback_runs },
-		{ "where is asked before a trigger fires", test_where_is_asked_before_a_trigger_fires },
-		{ "the event has the address of the callback", test_the_event_has_the_address_of_the_callback },
+		{ "a queue that is long for a while fires",
+		  test_a_queue_that_is_long_for_a_while_fires },
+		{ "blocked hurries the flush thread only while callbacks run, or may begin",
+		  test_blocked_hurries_the_flush_thread_only_while_callbacks_run_or_may_begin },
+		{ "where is asked before a trigger fires",
+		  test_where_is_asked_before_a_trigger_fires },
+		{ "the event has the address of the callback",
+		  test_the_event_has_the_address_of_the_callback },
 		{ "triggers come from files, too", test_triggers_come_from_files_too },
-		{ "a mistake disables its trigger alone", test_a_mistake_disables_its_trigger_alone },
+		{ "a mistake disables its trigger alone",
+		  test_a_mistake_disables_its_trigger_alone },
 		{ "triggers are armed and removed while the recorder runs",
 		  test_triggers_are_armed_and_removed_while_the_recorder_runs },
 		{ "no trigger is added where the recorder could not be started",
 		  test_no_trigger_is_added_where_the_recorder_could_not_be_started },
 		{ "mistakes in an added trigger are told with their column",
 		  test_mistakes_in_an_added_trigger_are_told_with_their_column },
-		{ "threads fire while others arm and remove", test_threads_fire_while_others_arm_and_remove },
+		{ "threads fire while others arm and remove",
+		  test_threads_fire_while_others_arm_and_remove },
 		{ "requests of any kind do no harm", test_requests_of_any_kind_do_no_harm },
 		CU_TEST_INFO_NULL,
 	};
