@@ -105,12 +105,12 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *tas
 		return 0;
 	if (call->stall)
 		own_ns = d9__stall_left_ns(call->stall, own_ns);
-	if (call->total_ns > call->worker->longest_call_ns)
-		call->worker->longest_call_ns = call->total_ns;
 	/* The library's callback keeps its own part: the program's functions inside it are counted under their own names. */
 	err = d9__callback_end(task->callback, call->total_ns - call->users_ns);
 	if (!err)
-		err = d9__histogram_add(&call->worker->calls, own_ns);
+		err = d9__histogram_add(&call->worker->calls, call->total_ns);
+	if (!err)
+		err = d9__histogram_add(&call->worker->own_calls, own_ns);
 	if (!err)
 		err = d9__shape_add(task->callback, call->number,
 				    call->stall ? d9__stall_own_ns(call->stall) : call->total_ns);

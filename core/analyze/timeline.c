@@ -33,6 +33,7 @@ void d9__timeline_release(struct d9__timeline *timeline)
 		struct d9__worker *worker = timeline->items[i];
 
 		d9__histogram_release(&worker->calls);
+		d9__histogram_release(&worker->own_calls);
 		d9__histogram_release(&worker->waits);
 		d9__hot_free(worker->beside.hot);
 		free(worker->stale);

@@ -108,8 +108,8 @@ struct d9__worker {
 	uint64_t polls, resumptions, open_ended; /* polls: PollStarts */
 	uint64_t poll_ns;
 	uint64_t nested_ns; /* in callbacks that run a loop, between the pieces of all */
-	struct d9__histogram calls; /* durations, without what the kernel took of long ones */
-	uint64_t longest_call_ns;   /* with that */
+	struct d9__histogram calls;	/* durations */
+	struct d9__histogram own_calls; /* the same without what the kernel took of long ones */
 	struct d9__account time;    /* of active_ns and parked_ns */
 	uint64_t waiting_ns;
 	struct d9__loop_time loop_time;

@@ -79,7 +79,10 @@ static const struct d9__frame_name *called_by(const struct d9__stack *stack,
 			return NULL;
 		if (runner ? is_same(frame, runner) : !strcmp(frame->function, "main"))
 			return below ? below : frame;
-		if (d9__frame_is_program(frame))
+		/* The C library's entry into the program does no work, and what has no name tells
+		 * less than what it called. */
+		if (d9__frame_is_program(frame) && strcmp(frame->function, "_start") &&
+		    (frame->known || !below))
 			below = frame;
 	}
 	return below;

@@ -128,7 +128,7 @@ struct d9__finding_blocked {
 bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__callback *callback,
 			      struct d9__finding_blocked *out);
 
-/* one_of_many.c */
+/* check_one_of_many.c */
 
 /* Tell whose the long calls are that a finding is about, where they are of one task of many, or on
  * one thread. */

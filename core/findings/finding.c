@@ -22,7 +22,7 @@ const char *d9__severity_name(enum d9__severity severity)
 
 uint64_t d9__long_call_ns(const struct d9__worker *worker)
 {
-	uint64_t ns = 3 * d9__histogram_quantile(&worker->calls, 0.99);
+	uint64_t ns = 3 * d9__histogram_quantile(&worker->own_calls, 0.99);
 
 	if (ns < D9__STALL_NS)
 		return D9__STALL_NS;

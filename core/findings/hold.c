@@ -23,7 +23,7 @@
 static bool is_unusual(const struct d9__hold *hold)
 {
 	return hold->worker && hold->ns >= LONG_NS &&
-	       hold->ns > LONG_TIMES * d9__histogram_quantile(&hold->worker->calls, 0.99);
+	       hold->ns > LONG_TIMES * d9__histogram_quantile(&hold->worker->own_calls, 0.99);
 }
 
 /* Whether callbacks waited behind it for too long in all. */

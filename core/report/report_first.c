@@ -89,7 +89,9 @@ static const char *name_of(const struct d9__finding *finding)
 {
 	if (finding->name)
 		return finding->name;
-	return finding->about == D9__ABOUT_DATA ? "data" : finding->check;
+	return finding->about == D9__ABOUT_DATA || finding->about == D9__ABOUT_RECORDING ?
+		       "data" :
+		       finding->check;
 }
 
 /* Its brief, else the first clause of the message, without the name that stands in front of it. */

@@ -34,7 +34,7 @@ static void worker_row(struct d9__section *c, struct d9__grid *grid, const struc
 	if (c->page->width < D9__WIDE)
 		return;
 	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(&worker->calls, 0.99)));
-	d9__report_cell(grid, d9__units_ns(worker->longest_call_ns));
+	d9__report_cell(grid, d9__units_ns(worker->calls.max));
 	d9__report_cell_id(grid, worker->tid);
 }
 

@@ -20,6 +20,7 @@ struct sampled_thread {
 	uint32_t tid; /* 0: none */
 	bool met;     /* by the walk that goes on */
 	bool is_new;  /* d9__sampled_is_new() */
+	uint64_t named_ns; /* it was found, and may have taken another name since; 0: looked at */
 	char name[16];
 };
 
@@ -36,6 +37,7 @@ static struct {
 
 #define WALK_EVERY_NS (5 * D9__MS_NS)
 #define WALK_SHARE    20 /* of its time, at most, in which the flush thread walks */
+#define NAMING_NS     (20 * D9__MS_NS) /* threads begin with the name of their maker */
 
 void (*d9__sampled_watch)(void);
 
@@ -109,11 +111,11 @@ static void read_name(uint32_t tid, char name[16])
 	name[strcspn(name, "\n")] = '\0';
 }
 
-static void put(uint32_t index, uint32_t tid, const char *name)
+static void put(uint32_t index, uint32_t tid, const char *name, uint64_t now_ns)
 {
 	struct sampled_thread *thread = &self.threads[index];
 
-	*thread = (struct sampled_thread) { .tid = tid, .met = true };
+	*thread = (struct sampled_thread) { .tid = tid, .met = true, .named_ns = now_ns };
 	memcpy(thread->name, name, sizeof(thread->name));
 	if (self.high <= index)
 		self.high = index + 1;
@@ -131,7 +133,7 @@ __attribute__((no_sanitize("thread"))) static uint32_t loop_thread(uint32_t inde
 	return slot != own && runs_loop && owner >> 32 == D9__SLOT_TAKEN ? (uint32_t)owner : 0;
 }
 
-static void look_at_slots(const struct d9__slot *own)
+static void look_at_slots(const struct d9__slot *own, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
 		uint32_t tid = loop_thread(i, own), before;
@@ -144,7 +146,7 @@ static void look_at_slots(const struct d9__slot *own)
 			self.threads[before].tid = 0;
 		if (tid)
 			read_name(tid, name);
-		put(i, tid, name);
+		put(i, tid, name, now_ns);
 	}
 }
 
@@ -159,7 +161,7 @@ static uint32_t free_place(void)
 	return D9__SAMPLED_MAX;
 }
 
-static void meet(uint32_t tid, bool renew)
+static void meet(uint32_t tid, bool renew, uint64_t now_ns)
 {
 	uint32_t index = d9__sampled_find(tid);
 	bool is_new = index == D9__SAMPLED_MAX && self.walked;
@@ -178,7 +180,7 @@ static void meet(uint32_t tid, bool renew)
 		self.left_out++;
 		return;
 	}
-	put(index, tid, name);
+	put(index, tid, name, now_ns);
 	self.threads[index].is_new = is_new;
 }
 
@@ -206,7 +208,7 @@ static void walk_tasks(bool renew, uint64_t now_ns)
 	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
 		self.threads[i].met = false;
 	while ((name = d9__dir_next(&tasks)))
-		meet((uint32_t)strtoul(name, NULL, 10), renew);
+		meet((uint32_t)strtoul(name, NULL, 10), renew, now_ns);
 	d9__dir_close(&tasks);
 	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
 		if (!self.threads[i].met)
@@ -233,6 +235,29 @@ static void renew_names(void)
 			read_name(self.threads[i].tid, self.threads[i].name);
 }
 
+/*
+ * Threads that were found a while ago have the names that they gave to themselves, and loops that
+ * they are to run.  Returns when the next one is due; UINT64_MAX: none is.
+ */
+static uint64_t read_new_names(uint64_t now_ns)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < self.high; i++) {
+		struct sampled_thread *thread = &self.threads[i];
+
+		if (!thread->tid || !thread->named_ns)
+			continue;
+		if (now_ns - thread->named_ns >= NAMING_NS) {
+			read_name(thread->tid, thread->name);
+			thread->named_ns = 0;
+		} else if (thread->named_ns + NAMING_NS < due_ns) {
+			due_ns = thread->named_ns + NAMING_NS;
+		}
+	}
+	return due_ns;
+}
+
 /* Whether threads came or went.  One that came while another went is found within a second. */
 static bool has_changed(void)
 {
@@ -249,13 +274,14 @@ uint64_t d9__sampled_look(const struct d9__slot *own, uint64_t now_ns)
 	bool all = atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed);
 	bool due = now_ns - self.second_ns >= D9__SECOND_NS;
 	bool made = atomic_load_explicit(&d9__sampling.thread_made, memory_order_relaxed);
+	uint64_t due_ns;
 
 	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
 		self.threads[i].is_new = false;
 	if (all && d9__sampled_watch && !self.watched)
 		d9__sampled_watch();
 	self.watched |= all;
-	look_at_slots(own);
+	look_at_slots(own, now_ns);
 	if (due) {
 		self.second_ns = now_ns;
 		renew_names();
@@ -264,7 +290,9 @@ uint64_t d9__sampled_look(const struct d9__slot *own, uint64_t now_ns)
 		forget_others();
 	else if (due || (made && now_ns >= self.walk_ns) || has_changed())
 		walk_tasks(due, now_ns);
-	return all && atomic_load_explicit(&d9__sampling.thread_made, memory_order_relaxed)
+	due_ns = read_new_names(now_ns);
+	return all && atomic_load_explicit(&d9__sampling.thread_made, memory_order_relaxed) &&
+			       self.walk_ns < due_ns
 		       ? self.walk_ns
-		       : UINT64_MAX;
+		       : due_ns;
 }

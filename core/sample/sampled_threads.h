@@ -27,8 +27,8 @@ extern void (*d9__sampled_watch)(void);
 
 /*
  * Bring the list up to date.  |own| is the flush thread's slot.  Returns when it has to be done
- * again, because a thread was made so soon after another; UINT64_MAX: whenever the flush thread
- * looks.
+ * again, because a thread was made so soon after another, or has to say what it is called;
+ * UINT64_MAX: whenever the flush thread looks.
  */
 uint64_t d9__sampled_look(const struct d9__slot *own, uint64_t now_ns);
 

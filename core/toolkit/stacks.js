@@ -33,7 +33,7 @@ const OURS = 'ours', HOOK = 'hook', SYSTEM = 'system', OTHER = 'other';
 
 const classes = new WeakMap();
 
-function classOf(trace, address) {
+function ownClassOf(trace, address) {
 	if (!classes.has(trace)) classes.set(trace, new Map());
 	const known = classes.get(trace);
 	if (!known.has(address)) known.set(address, findClass(trace, address));
@@ -60,7 +60,7 @@ function placeOfFunction(trace, addresses, name) {
  * its callers are left out.  {addresses, rooted, named}: whether they are, and whether that function is among them.
  */
 export function shownAddresses(trace, addresses, root = null) {
-	const found = addresses.map((address) => classOf(trace, address));
+	const found = addresses.map((address) => ownClassOf(trace, address));
 	let own = found.findIndex((frame) => frame !== SYSTEM), end = addresses.length;
 	if (own < 0 || !isOurs(found[own]) || (own && found[own] === HOOK)) own = 0;
 	while (own < found.length && isOurs(found[own])) own++;

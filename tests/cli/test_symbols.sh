@@ -94,13 +94,13 @@ fn main() {
 END
 # rust MANGLING: whether on_read() has its name.
 rust() {
-	RUSTC_BOOTSTRAP=1 rustc -Z unstable-options -C "symbol-mangling-version=$1" -g \
+	MAKEFLAGS='' RUSTC_BOOTSTRAP=1 rustc -Z unstable-options -C "symbol-mangling-version=$1" -g \
 		-C link-arg=-Wl,--build-id=0x0123456789abcdef -o prog prog.rs || return
 	callback=$($NM prog | awk '/on_read/ { sub(/^0+/, "", $1); print $1 }')
 	trace "$1.bin" 0123456789abcdef
 	"$dial9" events -f text -e PollStartEvent "$1.bin" | grep -o '"[^ ]*on_read '
 }
-if command -v rustc >/dev/null && rustc -o prog prog.rs 2>/dev/null; then
+if command -v rustc >/dev/null && MAKEFLAGS='' rustc -o prog prog.rs 2>/dev/null; then
 	rust v0
 	rust legacy
 else

@@ -476,7 +476,7 @@ fn main() {
     }
 }
 END
-	rustc -O -g -o rust rust.rs 2>rustc.log || { cat rustc.log; exit 99; }
+	MAKEFLAGS='' rustc -O -g -o rust rust.rs 2>rustc.log || { cat rustc.log; exit 99; }
 	tried rust.tr 3 ./rust | sed 's/::h[0-9a-f]* / /'
 else
 	sed -n '/^# Rust/,/^$/p' "$expected" | sed 1d

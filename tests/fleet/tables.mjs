@@ -17,7 +17,7 @@ const FLEET = ['callbacks', 'slow_polls', 'loops', 'segments', 'stacks', 'sample
 // The stacks of the samples on the CPU, below the callbacks that they are of.
 function foldedOf(trace) {
 	try {
-		return dial9('export', '-f', 'folded', '--by', 'callback', '-o', '-', trace);
+		return dial9('export', '-f', 'folded', '--weight', 'samples', '--by', 'callback', '-o', '-', trace);
 	} catch {
 		return ''; // it has no samples
 	}

@@ -109,7 +109,9 @@ static void test_ring_grows_while_few_chunks_are_free_up_to_its_cap(void)
 
 	CU_ASSERT_EQUAL_FATAL(start(D9__RING_MEMFD, 3 << 20, NULL), 0);
 	CU_ASSERT_EQUAL(d9__chunk_free_count(), D9__CHUNKS_FIRST);
-	CU_ASSERT_EQUAL(d9__ring_grow(), 0); /* enough */
+	while (d9__ring_grow() == 1)
+		grown++;
+	CU_ASSERT(d9__chunk_free_count() >= D9__CHUNKS_AHEAD); /* enough */
 	for (unsigned i = 0; i < 60; i++) {
 		d9__emit_poll_end(d9__slot_self(), 1, 1);
 		d9__chunk_seal(d9__slot_self());

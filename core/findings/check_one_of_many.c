@@ -44,13 +44,26 @@ static uint64_t threads_of(const struct d9__analysis *a, const struct d9__callba
 	return n;
 }
 
+/* Whether no other loop's thread is called |name|. */
+static bool is_only(const struct d9__analysis *a, const char *name)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const char *other = d9__analysis_worker_name(a, a->timeline.items[i]);
+
+		n += other && !strcmp(other, name);
+	}
+	return n == 1;
+}
+
 /* "shard-2", "worker 3" */
 static const char *name_thread(const struct d9__analysis *a, uint64_t id, char *buf, size_t size)
 {
 	const struct d9__worker *worker = d9__table_find(&a->timeline.by_id, id);
 	const char *name = worker ? d9__analysis_worker_name(a, worker) : NULL;
 
-	if (name)
+	if (name && is_only(a, name))
 		return name;
 	snprintf(buf, size, "worker %" PRIu64, id);
 	return buf;
@@ -108,6 +121,13 @@ static void one_thread(struct d9__findings *findings, struct d9__finding *findin
 	add_to_brief(findings, finding, text);
 }
 
+/* Whether it is of slow calls: the others tell by themselves which loop they are of. */
+static bool is_of_calls(const struct d9__finding *finding)
+{
+	return finding->about == D9__ABOUT_TIME && strcmp(finding->check, "idle-workers") &&
+	       strcmp(finding->check, "worker-imbalance");
+}
+
 void d9__findings_add_one_of_many(struct d9__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++) {
@@ -115,7 +135,7 @@ void d9__findings_add_one_of_many(struct d9__findings *findings)
 		const struct d9__callback *callback = finding->callback;
 		uint64_t threads;
 
-		if (!callback || finding->machine || finding->about != D9__ABOUT_TIME ||
+		if (!callback || finding->machine || !is_of_calls(finding) ||
 		    (finding->effect && finding->culprit != callback))
 			continue;
 		threads = threads_of(findings->analysis, callback);
