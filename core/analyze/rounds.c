@@ -26,8 +26,10 @@
 /* A call that takes longer achieves something: the loop's own part of a round takes a few us. */
 #define SPIN_CALL_NS (10 * D9__US_NS)
 
-/* A wait of this length was a sleep: to look at descriptors takes less. */
-#define SLEPT_NS (20 * D9__US_NS)
+/* A wait of this length was a sleep: to look at descriptors takes less.  Behind a call a library
+ * may look at thousands. */
+#define SLEPT_NS	(20 * D9__US_NS)
+#define SLEPT_BEHIND_NS D9__MS_NS
 
 /* The kernel gives the CPU to another thread for longer. */
 #define BRIEF_NS D9__MS_NS
@@ -409,12 +411,13 @@ static void end_wake(struct d9__worker *worker, uint64_t ns)
 int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns)
 {
 	struct d9__rounds *rounds = &worker->rounds;
+	bool behind_calls = worker->wake.calls;
 
 	end_wake(worker, ns - parked_ns);
 	worker->wake.ns = ns;
 	worker->wake.calls = 0;
 	worker->wake.others = false;
-	worker->wake.slept = parked_ns >= SLEPT_NS;
+	worker->wake.slept = parked_ns >= (behind_calls ? SLEPT_BEHIND_NS : SLEPT_NS);
 
 	/* A long wait ends the window in which it began. */
 	if (rounds->start_ns) {

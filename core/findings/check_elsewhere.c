@@ -15,11 +15,6 @@
 #define ELSEWHERE_PERCENT 50
 #define ELSEWHERE_NS	  (100 * D9__MS_NS)
 
-/* Samples that stand for less of it, in percent, miss something; of less CPU time that is chance.
- */
-#define COVERED_PERCENT 80
-#define COVERED_NS	D9__SECOND_NS
-
 #define THREADS_TOLD 4
 
 /* "compress-1 49 %, compress-2 48 %": the threads without a loop that samples found most, of
@@ -68,15 +63,16 @@ static void elsewhere(struct d9__findings *findings, const struct d9__cpu_shares
 				 d9__units_ns(cpu->recorder_ns).text);
 }
 
-static void uncovered(struct d9__findings *findings, uint64_t sampled_ns, uint64_t used_ns)
+/* Samples stand for |share| of the process's CPU time. */
+static void uncovered(struct d9__findings *findings, double share)
 {
-	double share = (double)sampled_ns / (double)used_ns;
+	uint64_t used_ns = findings->analysis->usage.program_ns;
 	struct d9__finding *finding;
 	char threads[160];
 
 	describe_threads(&findings->analysis->samples, used_ns, threads, sizeof(threads));
 	finding = d9__finding_add(
-		findings, D9__INFO, used_ns - sampled_ns,
+		findings, D9__INFO, (uint64_t)((1 - share) * (double)used_ns),
 		"Take shares of samples as those of what was sampled: threads that end soon after "
 		"they begin are missed, and "
 		"what ran before the recorder did.",
@@ -91,14 +87,11 @@ void d9__check_elsewhere(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
 	struct d9__cpu_shares cpu = d9__analysis_cpu(a);
-	uint64_t used_ns =
-		a->usage.growth[D9__USAGE_USER_NS] + a->usage.growth[D9__USAGE_SYSTEM_NS];
-	uint64_t sampled_ns = a->samples.on * a->samples.period_ns;
+	double share = d9__analysis_sampled_share(a);
 
-	used_ns -= cpu.recorder_ns < used_ns ? cpu.recorder_ns : used_ns;
 	if (a->timeline.n && cpu.elsewhere_ns >= ELSEWHERE_NS &&
 	    100 * cpu.elsewhere_ns >= ELSEWHERE_PERCENT * cpu.all_ns)
 		elsewhere(findings, &cpu);
-	if (a->samples.on && used_ns >= COVERED_NS && 100 * sampled_ns < COVERED_PERCENT * used_ns)
-		uncovered(findings, sampled_ns, used_ns);
+	if (a->samples.on && share >= 0 && share < D9__SAMPLED_ENOUGH)
+		uncovered(findings, share);
 }

@@ -171,7 +171,7 @@ recorded all.tr --cpu-threads all -- ./loop
 
 # share TRACE: of the process's CPU time, that samples stand for.
 share() {
-	"$dial9" report --json "$1" | sed -n 's/^ *"cpu_share": \(0\.9[5-9].*\|1\.0[0-5].*\),$/95 % or more/p; s/^ *"cpu_share": \([0-9.]*\),$/\1/p'
+	"$dial9" report --json "$1" | sed -n 's/^ *"cpu_share": \(0\.9[5-9].*\|1\(\.0.*\)\{0,1\}\),$/95 % or more/p; s/^ *"cpu_share": \([0-9.]*\),$/\1/p'
 }
 
 say "threads that live for 200 ms each: samples stand for what they use"

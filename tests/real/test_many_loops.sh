@@ -21,7 +21,9 @@ equal "callbacks that ran and end in the trace" "$ran" "$(of PollEndEvent)"
 equal "what made them ready" "$ran" "$(of WakeEventEvent)"
 lost=$(of no_chunk)
 equal "loops entered, and those told as lost" 500 $(($(of WorkerUnparkEvent) + ${lost:-0}))
-grep -A 1 'lost events by cause' "$dir/info" | grep -qE "none|no_chunk" || fail "something else is lost"
+# Nor is there room in the ring for what 500 threads at once tell of their wait at the barrier.
+lost=$(sed -n '/^lost events by cause/,/^[a-z]/p' "$dir/info" | awk 'NF == 2 { print $1 }' | grep -vE '^(none|no_chunk|side_ring)$' || true)
+equal "what else is lost" "" "$lost"
 workers=$("$dial9" events --format jsonl -e PollStartEvent "$dir/trace" |
 	sed 's/.*"worker_id":"\{0,1\}\([0-9]*\).*/\1/' | sort -un | tee "$dir/workers" | wc -l)
 equal "workers" 500 "$workers"

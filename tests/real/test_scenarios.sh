@@ -142,7 +142,7 @@ scenario "spin read" spin on_readable
 scenario "spin write" spin on_writable
 scenario "spin hangup" spin on_data
 scenario wake_storm wake-storm take_results
-scenario idle_wakes idle-wakes look
+scenario idle_wakes empty-wakes look
 scenario signal_handler busy-wait '*'
 scenario stale_clock stale-clock begin_request
 scenario "in_time periodic" periodic-pause 'on_*'

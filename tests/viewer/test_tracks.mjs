@@ -29,16 +29,17 @@ function drivenLoop() {
 	const outside = w.type('LoopOutsideEvent', [['worker_id', 9], ['from_ns', 9], ['to_ns', 9]]), stopped = w.type('ProcessStoppedEvent', [['from_ns', 9], ['to_ns', 9], ['least_ns', 9]]);
 	const unpark = w.type('WorkerUnparkEvent', [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9], ['sched_wait_ns', 9], ['tid', 13]]), park = w.type('WorkerParkEvent', [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9], ['tid', 13]]);
 	w.at(1, w.type('SegmentMetadataEvent', [['entries', 10]]), { entries: { service: 'driven', 'runtime.main': '0', 'dial9-c.version': '0.1.0' } });
-	for (let i = 0, at = 10 * MS; i < 10; i++, at += 100 * MS) {
-		w.at(at - 1000, unpark, { worker_id: 0, local_queue: 0, cpu_time_ns: 0, sched_wait_ns: 0, tid: 7 });
+	for (let i = 0, at = 10 * MS, cpu = 0; i < 10; i++, at += 100 * MS) {
+		w.at(at - 1000, unpark, { worker_id: 0, local_queue: 0, cpu_time_ns: cpu, sched_wait_ns: 0, tid: 7 });
 		w.at(at, start, { worker_id: 0, local_queue: 0, task_id: 5, spawn_loc: 'on_frame @ game.c:9' });
 		if (i === 7) at += 400 * MS;
 		w.at(at + 2 * MS, end, { worker_id: 0 });
 		if (i === 7) w.at(at + 2 * MS + 1, stopped, { from_ns: at - 400 * MS + MS, to_ns: at + MS, least_ns: 399 * MS });
-		w.at(at + 3 * MS, park, { worker_id: 0, local_queue: 0, cpu_time_ns: 0, tid: 7 });
+		w.at(at + 3 * MS, park, { worker_id: 0, local_queue: 0, cpu_time_ns: cpu += 3 * MS, tid: 7 });
 		if (i !== 4) continue;
 		w.at(at + 130 * MS, outside, { worker_id: 0, from_ns: at + 4 * MS, to_ns: at + 124 * MS });
 		at += 300 * MS;
+		cpu += 120 * MS;
 	}
 	return w.finish();
 }

@@ -33,5 +33,5 @@ useBrowser(() => {
 test('a callback is named with the function that it was for, and has a row for each of these', async () => {
 	await open('one', '#p=callbacks');
 	await eventually(() => page.$$eval('#panel-body tr[data-row]', (rows) => rows.map((row) => `${row.cells[0].innerText}=${row.cells[3].innerText}`).sort().join()),
-		(rows) => rows === 'bufferevent read > render_report=4,bufferevent read=5');
+		(rows) => rows === 'bufferevent read > render_report=4,bufferevent read=9');
 });
