@@ -604,7 +604,6 @@ static void *run(void)
 	bool again = false;
 	uint32_t seen;
 
-	d9__stopped_begin(&self->stopped);
 	while (!self->stillborn && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
 		seen = d9__flush_wait_seen();
 		if (!again)
@@ -666,6 +665,7 @@ static void *flush_main(void *arg)
 	d9__process_state_begin(&self->process);
 	d9__dead_peers_begin(&self->dead, d9__flush_wants_directory() && self->writer.collect);
 	publish_health(self->state, self->second_ns);
+	d9__stopped_begin(&self->stopped);
 	return run();
 }
 
@@ -676,7 +676,6 @@ static void open_again(void)
 
 	d9__open_calls_release(&self->open);
 	d9__process_state_end(&self->process);
-	d9__stopped_end(&self->stopped);
 	if (self->writer.seg.open) {
 		d9__writer_abandon(&self->writer, -EBADF, now_ns);
 		d9__drain_failed(&self->drain);
@@ -688,6 +687,7 @@ static void open_again(void)
 	d9__ring_open_again();
 	d9__open_calls_begin(&self->open);
 	d9__process_state_begin(&self->process);
+	d9__stopped_begin(&self->stopped);
 }
 
 static void *flush_again(void *arg)
@@ -700,8 +700,10 @@ static void *flush_again(void *arg)
 	err = d9__descriptors_receive();
 	if (err == -ENOENT)
 		d9__ring_adopt_fd(-1);
-	/* release
-: as in isolate_thread() */
+	/* Before it is looked whether a descriptor of ours is left over. */
+	if (!err)
+		d9__stopped_begin(&self->stopped);
+	/* release: as in isolate_thread() */
 	atomic_store_explicit(&d9__flush.moved, err && err != -ENOENT ? err : 1, memory_order_release);
 	if (err && err != -ENOENT)
 		return NULL;

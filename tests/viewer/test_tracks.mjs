@@ -35,11 +35,14 @@ function drivenLoop() {
 		if (i === 7) at += 400 * MS;
 		w.at(at + 2 * MS, end, { worker_id: 0 });
 		if (i === 7) w.at(at + 2 * MS + 1, stopped, { from_ns: at - 400 * MS + MS, to_ns: at + MS, least_ns: 399 * MS });
+		// It is outside of its loop before it waits again.
+		if (i === 4) {
+			w.at(at + 130 * MS, outside, { worker_id: 0, from_ns: at + 4 * MS, to_ns: at + 124 * MS });
+			at += 128 * MS;
+			cpu += 128 * MS;
+		}
 		w.at(at + 3 * MS, park, { worker_id: 0, local_queue: 0, cpu_time_ns: cpu += 3 * MS, tid: 7 });
-		if (i !== 4) continue;
-		w.at(at + 130 * MS, outside, { worker_id: 0, from_ns: at + 4 * MS, to_ns: at + 124 * MS });
-		at += 300 * MS;
-		cpu += 120 * MS;
+		if (i === 4) at += 172 * MS;
 	}
 	return w.finish();
 }
