@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job of five stages, 8 ms each, that hand over to one another with event_active(): no stage is
+ * A job of ten stages, 4 ms each, that hand over to one another with event_active(): no stage is
  * long, but the loop looks at its timers only when all are done, and a timer of 20 ms is late.  The
  * innocent twin hands over by a timer of its own, so that others that are due have their turn.
  *
@@ -14,7 +14,7 @@
 
 #include <dial9/libevent.h>
 
-#define STAGES 5
+#define STAGES 10
 
 static const struct timeval at_once = { 0, 0 };
 static struct event *stages[STAGES];
@@ -37,7 +37,7 @@ static void run_stage(evutil_socket_t fd, short what, void *arg)
 	struct event **next = (struct event **)arg + 1;
 
 	(void)fd, (void)what;
-	compute(8000);
+	compute(4000);
 	if (next == stages + STAGES)
 		jobs++;
 	else if (innocent)

@@ -289,13 +289,13 @@ static struct d9__callback *user_of(const struct d9__piece *piece)
 /* A timer's call so soon after an empty wake: it was due, and by a coarse clock it was not. */
 #define EARLY_NS (5 * D9__MS_NS)
 
-/* The empty wake before, if there is one, was none that a timer's call explains. */
+/* No timer's call explains the empty wakes before, if there are some. */
 static void settle(struct d9__worker *worker)
 {
 	if (!worker->wake.pending_ns)
 		return;
-	worker->rounds.empty++;
-	worker->empty.all++;
+	worker->rounds.empty += worker->wake.pending;
+	worker->empty.all += worker->wake.pending;
 	worker->empty.awake_ns += worker->wake.pending_awake_ns;
 	worker->wake.pending_ns = 0;
 }
@@ -398,9 +398,16 @@ static void end_wake(struct d9__worker *worker, uint64_t ns)
 	bool empty = wake->ns && !wake->calls;
 
 	if (empty && (wake->slept || wake->before_empty)) {
-		settle(worker);
-		wake->pending_ns = wake->ns;
-		wake->pending_awake_ns = ns > wake->ns ? ns - wake->ns : 0;
+		/* By a coarse clock a library looks again and again until a timer is due. */
+		if (wake->ns >= wake->pending_ns + EARLY_NS)
+			settle(worker);
+		if (!wake->pending_ns) {
+			wake->pending_ns = wake->ns;
+			wake->pending = 0;
+			wake->pending_awake_ns = 0;
+		}
+		wake->pending++;
+		wake->pending_awake_ns += ns > wake->ns ? ns - wake->ns : 0;
 	} else if (wake->calls && wake->latest && !wake->others) {
 		wake->latest->alone += wake->calls;
 		wake->latest->wakes++;

@@ -73,9 +73,9 @@ struct d9__newest_wake {
 	bool others;			/* and there were others before it */
 	bool before_empty;		/* no call came of the one before */
 
-	/* An empty one, of which the next call will tell whether the loop was woken early for its
-	 * timer. */
-	uint64_t pending_ns, pending_awake_ns;
+	/* Empty ones in a row, of which the next call will tell whether the loop was woken early
+	 * for its timer: when the first was, how many, and how long they were. */
+	uint64_t pending_ns, pending, pending_awake_ns;
 };
 
 /* Windows in which a worker woke again and again and found nothing to run. */

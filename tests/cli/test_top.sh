@@ -244,12 +244,12 @@ watch rest rested '"calls": 100,'
 kill "$pid"
 wait "$pid" 2>/dev/null
 "$dial9" recover "$work/rested" >/dev/null 2>&1
-"$dial9" report --json "$work/rested" >report
+"$dial9" report --json "$work/rested" >whole.json
 if command -v python3 >/dev/null; then
 	python3 - <<'END_PYTHON'
 import json
 
-top, report = json.load(open("json")), json.load(open("report"))
+top, report = json.load(open("json")), json.load(open("whole.json"))
 live, whole = top["loops"][0], report["workers"][0]["account"]
 
 
@@ -326,10 +326,10 @@ $CC -g -o ring ring.c -levent
 watch ring rings '"inside_library": \(1\|0\.[1-9]\)'
 "$dial9" top --once --interval 300s "$pid" | sed -n '2s/[0-9][0-9]* %/N %/g; 2s/\(inside [a-z]* N %\).*/\1/p'
 tries=0
-until "$dial9" status "$pid" >status; grep -q 'inside libevent [0-9]' status || [ $tries = 100 ]; do
+until "$dial9" status "$pid" >told; grep -q 'inside libevent [0-9]' told || [ $tries = 100 ]; do
 	tries=$((tries + 1))
 done
-grep -o 'inside libevent [0-9]' status | sed 's/[0-9]$//'
+grep -o 'inside libevent [0-9]' told | sed 's/[0-9]$//'
 "$dial9" status --json "$pid" | grep -o '"inside_library":[01]' | head -n 1 | sed 's/[01]$/N/'
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null

@@ -263,10 +263,10 @@ tried() {
 	for _ in 1 2 3 4; do
 		rm -rf "$trace"
 		"$dial9" record --quiet -o "$trace" -- "$@" || echo "status $?"
-		waits "$trace" >waits
-		[ "$(wc -l <waits)" -lt "$wanted" ] || break
+		waits "$trace" >told
+		[ "$(wc -l <told)" -lt "$wanted" ] || break
 	done
-	cat waits
+	cat told
 }
 
 say "the ways of C++20, and signals"
