@@ -65,11 +65,11 @@ static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 	    2 * rounds->slept_ns > ns)
 		return false;
 	/*
-	 * GIO takes about as long for a refusal as the loop for a round, four times as long for a connection, on
-	 * any machine; and nothing follows.
+	 * GIO takes once or twice as long for a refusal as the loop for a round, four times as long for a connection,
+	 * on any machine; and nothing follows.
 	 */
 	if (all->top.renewed && all->top.listener)
-		return 20 * all->top.calls >= 19 * all->calls && rounds->brief_calls_ns < 2 * rounds->brief_gaps_ns;
+		return 20 * all->top.calls >= 19 * all->calls && rounds->brief_calls_ns < 3 * rounds->brief_gaps_ns;
 	return all->top.ns < SPIN_CALL_NS * all->top.calls && 2 * rounds->all_busy_ns < awake_ns;
 }
 
