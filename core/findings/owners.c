@@ -27,6 +27,9 @@
 /* Of less time no share is judged. */
 #define LEAST_NS D9__SECOND_NS
 
+/* In less it is not asked whether a loop has room: it may have begun just then. */
+#define LEAST_ROOM_NS (500 * D9__MS_NS)
+
 /* Time inside the library is told as that from this part of the time on, one in so many. */
 #define INSIDE_PART 10
 
@@ -269,7 +272,7 @@ static bool is_accounted(const struct d9__analysis *a)
 bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners *owners)
 {
 	for (size_t i = 0; i < a->timeline.n; i++)
-		if (owners[i].left_ns >= LEAST_NS &&
+		if (owners[i].left_ns >= LEAST_ROOM_NS &&
 		    d9__owners_share(&owners[i], owners[i].awake_ns) >= ROOM_SHARE)
 			return false;
 	return a->latency.woken_over_5ms == 0 && is_accounted(a);
