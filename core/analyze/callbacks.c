@@ -326,6 +326,16 @@ void d9__callback_ran_loop(struct d9__callback *callback, uint64_t open_ns, uint
 		callback->nested.depth = depth;
 }
 
+struct d9__io d9__callback_io(const struct d9__callback *callback)
+{
+	struct d9__io sum = { .fd = -1 };
+
+	for (size_t i = 0; i < callback->n_on; i++)
+		if (callback->on[i])
+			d9__io_add(&sum, &callback->on[i]->io);
+	return sum;
+}
+
 bool d9__vote_add(struct d9__vote *vote, uint64_t id, uint64_t ns)
 {
 	bool fresh = vote->ahead == 0;

@@ -165,29 +165,11 @@ static const char *find(const struct d9__findings *findings, const struct remedy
 	return NULL;
 }
 
-/* The results of reads and writes of |callback|, on all loops. */
-static struct d9__io io_of(const struct d9__callback *callback)
-{
-	struct d9__io sum = { .reads = 0 };
-
-	for (size_t i = 0; i < callback->n_on; i++) {
-		const struct d9__io *io = callback->on[i] ? &callback->on[i]->io : NULL;
-
-		if (!io)
-			continue;
-		sum.reads += io->reads;
-		sum.writes += io->writes;
-		sum.accepts += io->accepts;
-		sum.again += io->again;
-	}
-	return sum;
-}
-
 /* Where a call says EAGAIN its descriptor is non-blocking already. */
 const char *d9__advice_slept(const struct d9__findings *findings,
 			     const struct d9__callback *callback, const char *place)
 {
-	struct d9__io io = io_of(callback);
+	struct d9__io io = d9__callback_io(callback);
 
 	if (io.again && is_among(place, READS) && io.reads >= io.writes)
 		return read_again;
@@ -289,7 +271,7 @@ static const char *most_called(const struct d9__callback *callback)
 
 static const char *in_kernel(const struct d9__callback *callback)
 {
-	struct d9__io io = io_of(callback);
+	struct d9__io io = d9__callback_io(callback);
 
 	if (2 * io.again >= d9__io_calls(&io) && io.again)
 		return io.writes > io.reads ? write_again : read_again;
@@ -318,7 +300,7 @@ static const char *of_library(const struct d9__callback *callback)
 static const char *of_call(const struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const char *call = most_called(callback), *advice;
-	struct d9__io io = io_of(callback);
+	struct d9__io io = d9__callback_io(callback);
 
 	if (!call)
 		return NULL;

@@ -175,11 +175,8 @@ static bool is_listener(const struct d9__findings *findings, const struct d9__ca
  */
 static bool brings(const struct d9__analysis *a, const struct d9__callback *callback)
 {
-	struct d9__io io = { .fd = -1 };
+	struct d9__io io = d9__callback_io(callback);
 
-	for (size_t i = 0; i < callback->n_on; i++)
-		if (callback->on[i])
-			d9__io_add(&io, &callback->on[i]->io);
 	return 2 * d9__io_useful(&io) >= callback->calls ||
 	       (a->losses.events && d9__io_calls(&io) &&
 		2 * d9__io_useful(&io) >= d9__io_calls(&io));

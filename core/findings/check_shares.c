@@ -251,6 +251,7 @@ void d9__check_saturated(struct d9__findings *findings)
 struct sum {
 	const struct d9__frame_name *frame;
 	uint64_t samples, calls;
+	uint64_t ns; /* of CPU time, that the samples stand for */
 	const struct d9__callback *callers[CALLERS_TOLD];
 	size_t n_callers; /* of all */
 	bool accused;
@@ -271,6 +272,8 @@ static void add_spot(struct d9__findings *findings, struct sum *sums, size_t *n,
 	if (i == *n)
 		sums[(*n)++] = (struct sum) { .frame = frame };
 	sums[i].samples += spot->n;
+	sums[i].ns += d9__weight_ns(&callback->weight, spot->n,
+				    findings->analysis->samples.period_ns);
 	sums[i].calls += callback->calls;
 	sums[i].accused |= is_accused(findings, callback);
 	if (sums[i].n_callers < CALLERS_TOLD)
@@ -278,14 +281,14 @@ static void add_spot(struct d9__findings *findings, struct sum *sums, size_t *n,
 	sums[i].n_callers++;
 }
 
-static void adds_up(struct d9__findings *findings, const struct sum *sum, double share, uint64_t ns)
+static void adds_up(struct d9__findings *findings, const struct sum *sum, double share)
 {
 	struct d9__finding *finding;
 	char place[160] = "";
 
 	if (sum->frame->file)
 		snprintf(place, sizeof(place), " (%.120s:%u)", sum->frame->file, sum->frame->line);
-	finding = d9__finding_add(findings, D9__INFO, ns,
+	finding = d9__finding_add(findings, D9__INFO, sum->ns,
 				  "Do it in a thread, or less often, if others wait too long: no "
 				  "call is long, and together they have that "
 				  "much of the loop (handshakes: session tickets, shorter keys or "
@@ -293,7 +296,7 @@ static void adds_up(struct d9__findings *findings, const struct sum *sum, double
 				  "comes again).",
 				  "%s%s has %.0f %% of the loops' time in short calls, %s in all, "
 				  "in %s calls of %zu callback%s.",
-				  sum->frame->function, place, 100 * share, d9__units_ns(ns).text,
+				  sum->frame->function, place, 100 * share, d9__units_ns(sum->ns).text,
 				  d9__units_count(sum->calls).text, sum->n_callers,
 				  sum->n_callers == 1 ? "" : "s");
 	d9__finding_set_name(findings, finding, sum->frame->function, strlen(sum->frame->function));
@@ -331,10 +334,9 @@ void d9__check_adds_up(struct d9__findings *findings)
 			add_spot(findings, sums, &n, a->callbacks.items[i], &spots[j]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		uint64_t ns = sums[i].samples * a->samples.period_ns;
-		double share = (double)ns / (double)left_ns;
+		double share = (double)sums[i].ns / (double)left_ns;
 
 		if (sums[i].samples >= SUM_SAMPLES && share >= SUM_SHARE && !sums[i].accused)
-			adds_up(findings, &sums[i], share, ns);
+			adds_up(findings, &sums[i], share);
 	}
 }

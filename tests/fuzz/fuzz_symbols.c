@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the symbolizer parses itself: a file of kept answers and a JIT map, of any bytes, and mangled names.  Nothing outside of them is
- * read, and each name that is found ends inside.
+ * The symbolizer parses a file of kept answers, a JIT map and mangled names by itself: here of any bytes.
+ * It reads nothing outside of them, and each name that it finds ends inside.
  */
 #include "config.h"
 
