@@ -129,6 +129,5 @@ static struct d9__got_table table = D9__LIBC_TABLE(hooks);
 
 void d9__signal_waits_watch(void)
 {
-	if (!d9__libc_is_out_of_reach(&table))
-		d9__got_install(&table);
+	d9__libc_watch(&table);
 }

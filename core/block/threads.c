@@ -55,8 +55,7 @@ static struct d9__got_table table = D9__LIBC_TABLE(hooks);
 
 void d9__block_watch_threads(void)
 {
-	if (!d9__libc_is_out_of_reach(&table))
-		d9__got_install(&table);
+	d9__libc_watch(&table);
 }
 
 __attribute__((constructor)) static void offer(void)

@@ -119,8 +119,7 @@ static struct d9__got_table table = D9__LIBC_TABLE(hooks);
 
 static void watch(void)
 {
-	if (!d9__libc_is_out_of_reach(&table))
-		d9__got_install(&table);
+	d9__libc_watch(&table);
 }
 
 static __attribute__((constructor)) void offer(void)

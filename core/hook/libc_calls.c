@@ -22,3 +22,9 @@ bool d9__libc_is_out_of_reach(const void *address)
 
 	return d9__module_range_of(address, &own) && entry >= own.low && entry < own.high;
 }
+
+void d9__libc_watch(struct d9__got_table *table)
+{
+	if (!d9__libc_is_out_of_reach(table))
+		d9__got_install(table);
+}

@@ -8,8 +8,7 @@
  *	static const struct d9__got_hook hooks[] = { D9__LIBC_HOOK(setuid), ... };
  *	static struct d9__got_table table = D9__LIBC_TABLE(hooks);
  *
- *	if (!d9__libc_is_out_of_reach(&table))
- *		err = d9__got_install(&table);
+ *	d9__libc_watch(&table);
  *
  * D9__GOT_TABLES_MAX tables may be installed at a time.  One more costs a pass over all modules at its installation, and
  * nothing later: a pass looks each name up in all tables.
@@ -44,3 +43,6 @@ extern const char *const d9__libc_skip[];
  * own module alone.  Of a function: the program has no slots that lead to it.
  */
 bool d9__libc_is_out_of_reach(const void *address);
+
+/* Install |table| where it is in reach; where it cannot be, its calls go on as they are. */
+void d9__libc_watch(struct d9__got_table *table);
