@@ -296,7 +296,7 @@ struct d9__callbacks {
 
 void d9__callbacks_release(struct d9__callbacks *callbacks);
 
-/* What came of the reads and writes of |callback|, on all loops. */
+/* The results of reads and writes of |callback|, on all loops. */
 struct d9__io d9__callback_io(const struct d9__callback *callback);
 
 /* |id| has |ns| more.  True if it is now the one that has most, and was not before. */

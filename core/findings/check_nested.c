@@ -73,11 +73,13 @@ static enum d9__severity nested_severity(const struct d9__findings *findings,
 	uint64_t held_ns = held_up_ns(a, callback), open_ns = callback->nested.longest_ns - held_ns;
 	uint64_t waited_ns =
 		stall && stall->waited_max_ns > held_ns ? stall->waited_max_ns - held_ns : 0;
+	bool waited = waited_ns > D9__WAIT_EXPLAIN_NS;
+	/* A loop inside may serve others meanwhile: of short waits their sum counts for nothing. */
 	struct d9__hold hold = { .worker = worker_of(a, stall),
 				 .ns = open_ns,
 				 .n = callback->nested.calls,
-				 .behind_ns = callback->behind_ns,
-				 .waited = waited_ns > D9__WAIT_EXPLAIN_NS };
+				 .behind_ns = waited ? callback->behind_ns : 0,
+				 .waited = waited };
 	enum d9__severity severity = d9__hold_severity(findings, &hold);
 
 	if (!d9__hold_is_long(findings, &hold) || is_start(a, callback, stall))

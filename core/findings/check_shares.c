@@ -296,7 +296,8 @@ static void adds_up(struct d9__findings *findings, const struct sum *sum, double
 				  "comes again).",
 				  "%s%s has %.0f %% of the loops' time in short calls, %s in all, "
 				  "in %s calls of %zu callback%s.",
-				  sum->frame->function, place, 100 * share, d9__units_ns(sum->ns).text,
+				  sum->frame->function, place, 100 * share,
+				  d9__units_ns(sum->ns).text,
 				  d9__units_count(sum->calls).text, sum->n_callers,
 				  sum->n_callers == 1 ? "" : "s");
 	d9__finding_set_name(findings, finding, sum->frame->function, strlen(sum->frame->function));

@@ -94,6 +94,9 @@ void d9__check_lost_wake(struct d9__findings *findings)
 /* No call for nothing takes so long on average. */
 #define EMPTY_CALL_NS (500 * D9__US_NS)
 
+/* Of less time that the machine left to a loop none is told. */
+#define EMPTY_LEAST_NS (500 * D9__MS_NS)
+
 /* Worth a warning if they take that share, or come so often a second. */
 #define EMPTY_WARNING_RATE 100
 
@@ -140,7 +143,7 @@ static void add_loop(struct nothing *nothing, const struct d9__worker *worker,
 			      ? (double)empty * (double)D9__SECOND_NS / (double)owners->left_ns
 			      : 0;
 
-	if (owners->left_ns < D9__SECOND_NS || empty < EMPTY_MIN ||
+	if (owners->left_ns < EMPTY_LEAST_NS || empty < EMPTY_MIN ||
 	    (share < EMPTY_SHARE && (rate < EMPTY_RATE || EMPTY_PART * empty < worker->parks)))
 		return;
 	nothing->empty += empty;
@@ -221,8 +224,12 @@ static void check_nothing_called(struct d9__findings *findings)
 	const struct d9__analysis *a = findings->analysis;
 	struct nothing nothing = { .most = NULL };
 
-	/* Callbacks that the hooks do not see may well have run. */
-	if (d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL)
+	/*
+	 * Callbacks that the hooks do not see may well have run, and workers of another runtime
+	 * wake to look for work of each other's.
+	 */
+	if (d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL ||
+	    !d9__metadata_says(&a->metadata, "poll", "full"))
 		return;
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		const struct d9__worker *worker = a->timeline.items[i];

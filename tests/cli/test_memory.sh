@@ -281,7 +281,7 @@ wait $recorder 2>/dev/null
 say "not loaded, and refused"
 DIAL9_MEMORY_PROFILE_ENABLED=yes run record -o off -- ./svc
 "$dial9" info off | grep "^  source.memory"
-"$dial9" report --section findings off | grep -A 2 "Allocations, which were asked for"
+"$dial9" report --section findings off | grep -A 2 "Allocations, which were asked for" | sed 's/^[0-9][0-9]* /N /'
 run record --memory=0 -- ./svc
 run record --memory=much -- ./svc
 run record --memory=2000G -- ./svc

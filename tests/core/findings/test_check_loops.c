@@ -415,6 +415,7 @@ static const char *empty_wakes_on(const char *loop, unsigned calls_in_hundred, c
 
 	story_begin(&s);
 	story_say(&s, loop, "0");
+	story_say(&s, "loop.glib.capabilities", "poll=full,park=all");
 	story_park(&s, 0, 0, 1);
 	for (unsigned i = 1; i < 20000; i++) {
 		uint64_t us = 100 * i;

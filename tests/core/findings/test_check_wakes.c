@@ -82,11 +82,18 @@ static void test_callback_that_seldom_reads_nothing_wakes_for_something(void)
 	story_free(&s);
 }
 
+/* A loop of libevent that sleeps. */
+static void begin(struct story *s)
+{
+	story_begin(s);
+	story_say(s, "loop.libevent.capabilities", "poll=full,park=on");
+	story_park(s, 0, 0, 0);
+}
+
 /* Each 4 ms an empty wake, and a timer's call |late_us| later. */
 static void early_wakes(struct story *s, uint64_t late_us, unsigned reason)
 {
-	story_begin(s);
-	story_park(s, 0, 0, 0);
+	begin(s);
 	for (uint64_t us = MS(8); us <= SECONDS(2); us += MS(8)) {
 		story_unpark(s, 0, us, 0);
 		story_park(s, 0, us + 5, 0);
@@ -103,8 +110,7 @@ static void test_wake_that_comes_early_for_a_timer_is_not_for_nothing(void)
 	struct story s;
 
 	/* By a clock of 4 ms a library looks again and again. */
-	story_begin(&s);
-	story_park(&s, 0, 0, 0);
+	begin(&s);
 	for (uint64_t us = MS(8); us <= SECONDS(2); us += MS(8)) {
 		for (unsigned i = 0; i < 4; i++) {
 			story_unpark(&s, 0, us + MS(i), 0);
@@ -137,8 +143,7 @@ static void test_look_at_descriptors_behind_a_call_is_no_wake(void)
 	struct story s;
 	uint64_t look_us;
 
-	story_begin(&s);
-	story_park(&s, 0, 0, 0);
+	begin(&s);
 	for (uint64_t us = MS(4); us <= SECONDS(2); us += MS(4)) {
 		story_unpark(&s, 0, us, 0);
 		story_poll(&s, 0, us, us + 10, 1, READ);
@@ -152,8 +157,7 @@ static void test_look_at_descriptors_behind_a_call_is_no_wake(void)
 	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
 	story_free(&s);
 
-	story_begin(&s);
-	story_park(&s, 0, 0, 0);
+	begin(&s);
 	for (uint64_t us = 20; us <= SECONDS(2); us += 20) {
 		story_unpark(&s, 0, us, 0);
 		story_park(&s, 0, us + 18, 0);
