@@ -523,7 +523,7 @@ static void run_storm(void)
 	/* The last signal is not lost: no wake-up was swallowed. */
 	before = caught;
 	raise(SIGUSR1);
-	for (int i = 0; i < 5000 && caught == before; i++) {
+	for (int i = 0; i < 300000 && caught == before; i++) {
 		g_main_context_iteration(NULL, FALSE);
 		g_usleep(100);
 	}
