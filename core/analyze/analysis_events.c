@@ -569,6 +569,16 @@ static int on_loop_outside(struct d9__analysis *a, const struct d9_event *event)
 	return 0;
 }
 
+static int on_run_queue(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(a, event);
+
+	if (!worker)
+		return -ENOMEM;
+	d9__timeline_ready(worker, d9_event_known_u64(event, D9_RUN_QUEUE_WAIT_NS, 0));
+	return 0;
+}
+
 static void on_stopped(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t from_ns = d9_event_known_u64(event, D9_PROCESS_STOPPED_FROM_NS, 0);
@@ -663,6 +673,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		return 0;
 	case D9_EVENT_LOOP_OUTSIDE:
 		return on_loop_outside(a, event);
+	case D9_EVENT_RUN_QUEUE:
+		return on_run_queue(a, event);
 	case D9_EVENT_STALE_TIMER:
 		return on_stale_timer(a, event);
 	case D9_EVENT_DUMP_TRIGGER:

@@ -274,6 +274,14 @@ void d9__loop_time_burnt(struct d9__loop_time *time, uint64_t ns)
 	time->window.own_ns += take(&time->window.asleep_ns, ns);
 }
 
+uint64_t d9__loop_time_ready(struct d9__loop_time *time, uint64_t ns)
+{
+	ns = take(&time->asleep_ns, ns);
+	time->wait_ready_ns += ns;
+	take(&time->window.asleep_ns, ns);
+	return ns;
+}
+
 void d9__loop_time_lost(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns)
 {
 	if (!is_new(time, &from_ns, to_ns))

@@ -95,6 +95,12 @@ void d9__loop_time_between(struct d9__loop_time *time, uint64_t ns);
 /* Of the time that it slept, |ns| were on the CPU. */
 void d9__loop_time_burnt(struct d9__loop_time *time, uint64_t ns);
 
+/*
+ * Of the time that it seemed to sleep it was ready without a CPU for |ns|; returns how much of that
+ * it can have been.
+ */
+uint64_t d9__loop_time_ready(struct d9__loop_time *time, uint64_t ns);
+
 /* Nothing is known of the time from |from_ns| to |to_ns|. */
 void d9__loop_time_lost(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns);
 

@@ -441,6 +441,12 @@ int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns
 	return 0;
 }
 
+void d9__rounds_ready(struct d9__worker *worker, uint64_t ns)
+{
+	take(&worker->rounds.parked_ns, ns);
+	take(&worker->rounds.slept_ns, ns);
+}
+
 int d9__rounds_finish(struct d9__worker *worker, uint64_t ns)
 {
 	int err = ns > worker->rounds.start_ns ? judge(worker, ns) : 0;

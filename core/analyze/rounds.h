@@ -106,5 +106,8 @@ void d9__rounds_taken(struct d9__worker *worker, struct d9__traced_task *task, u
 /* |worker| had been parked for |parked_ns| when it went on at |ns|.  0 or -ENOMEM. */
 int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns);
 
+/* |worker| was ready without a CPU for |ns| of what it seemed to sleep lately. */
+void d9__rounds_ready(struct d9__worker *worker, uint64_t ns);
+
 /* Nothing of |worker| follows.  0 or -ENOMEM. */
 int d9__rounds_finish(struct d9__worker *worker, uint64_t ns);

@@ -368,6 +368,17 @@ static void take_stopped(struct d9__worker *worker, uint64_t ns)
 	on->time.blocked_ns -= least(on->time.blocked_ns, ns);
 }
 
+void d9__timeline_ready(struct d9__worker *worker, uint64_t wait_ns)
+{
+	uint64_t ns = d9__loop_time_ready(&worker->loop_time, wait_ns);
+
+	worker->wait_sum_ns += wait_ns;
+	ns = least(worker->waiting_ns, ns);
+	worker->waiting_ns -= ns;
+	worker->time.ready_ns += ns;
+	d9__rounds_ready(worker, ns);
+}
+
 void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint64_t to_ns)
 {
 	for (size_t i = 0; i < timeline->n; i++) {

@@ -235,6 +235,9 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			uint64_t cpu_ns, uint64_t wait_ns, uint32_t tid);
 
+/* |worker| was ready without a CPU for |wait_ns|, in waits that nothing else tells of. */
+void d9__timeline_ready(struct d9__worker *worker, uint64_t wait_ns);
+
 /* The whole process stood still from |from_ns| to |to_ns|: that is no doing of its loops and
  * callbacks. */
 void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint64_t to_ns);

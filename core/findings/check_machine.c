@@ -12,7 +12,7 @@
 #include "findings/owners.h"
 #include "text/units.h"
 
-/* Told from here on: so many waits of over 1 ms for a CPU, or so long in all. */
+/* Told from here on: so many waits of over 1 ms for a CPU, or so long in callbacks; or by share. */
 #define SHORT_WAITS 3
 #define SHORT_NS    (10 * D9__MS_NS)
 
@@ -310,13 +310,14 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	struct d9__finding *finding;
 	char text[512], ready[256];
 
-	if (s.waits < SHORT_WAITS && s.taken_ns < SHORT_NS && throttled_ns < SHORT_NS)
-		return;
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		s.ready_ns += findings->owners[i].taken_ns;
 		s.awake_ns += findings->owners[i].awake_ns;
 		s.left_ns += findings->owners[i].left_ns;
 	}
+	if (s.waits < SHORT_WAITS && s.taken_ns < SHORT_NS && throttled_ns < SHORT_NS &&
+	    (s.ready_ns + s.left_ns < LEAST_NS || ready_share(&s) < WARNING_SHARE))
+		return;
 	finding = d9__finding_add(
 		findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
 		advice_of(a, &s), "%s: %s; %s.",

@@ -22,6 +22,7 @@
 #define FRESH_NS      20000u
 #define PAIR_MAX_NS   (10 * D9__MS_NS) /* a measured pair for each such time, if pairs are rare */
 #define SLEEP_NS      20000u             /* a park of this length slept, once */
+#define UNTOLD_NS     (100 * D9__US_NS)  /* of a wait for a processor, what is worth an event */
 
 static _Atomic(uint32_t) rate = DEFAULT_RATE;
 static bool (*fake_read)(struct d9__cpu_reading *out);
@@ -198,6 +199,22 @@ static bool take_reading(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__c
 	return done;
 }
 
+/* How much longer it has waited for a CPU in |reading| than in |before|. */
+static uint64_t waited(const struct d9__cpu_reading *before, const struct d9__cpu_reading *reading)
+{
+	return before->has_wait && reading->has_wait && reading->wait_ns > before->wait_ns
+		       ? reading->wait_ns - before->wait_ns
+		       : 0;
+}
+
+/* |ns| of the wait since the reading at |from_ns| are told by nothing else. */
+static void add_untold(struct d9__cpu_time *cpu, uint64_t from_ns, uint64_t ns)
+{
+	if (!cpu->untold_ns)
+		cpu->untold_from_ns = from_ns;
+	cpu->untold_ns += ns;
+}
+
 /* The newest reading is |reading| from here on. */
 static void keep(struct d9__cpu_time *cpu, uint64_t now_ns, const struct d9__cpu_reading *reading)
 {
@@ -260,6 +277,7 @@ uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns)
 
 	cpu->measured = due && is_fresh(cpu, now_ns);
 	if (due && !cpu->measured && take_reading(cpu, now_ns, &reading)) {
+		add_untold(cpu, cpu->read_ns, waited(&cpu->last, &reading));
 		keep(cpu, now_ns, &reading);
 		cpu->measured = true;
 	}
@@ -270,6 +288,17 @@ uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns)
 	cpu->park_ns = now_ns;
 	cpu->park_cpu = at_least(guess_run(cpu, now_ns), cpu->unpark_cpu);
 	return (cpu->park_cpu + D9__CPU_STEP_NS - 1) & ~(uint64_t)(D9__CPU_STEP_NS - 1);
+}
+
+uint64_t d9__cpu_time_take_untold(struct d9__cpu_time *cpu, uint64_t *from_ns)
+{
+	uint64_t ns = cpu->untold_ns;
+
+	if (ns < UNTOLD_NS)
+		return 0;
+	*from_ns = cpu->untold_from_ns;
+	cpu->untold_ns = 0;
+	return ns;
 }
 
 uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t *wait_ns)
@@ -283,8 +312,7 @@ uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t
 		cpu->sleeps += now_ns - cpu->park_ns >= SLEEP_NS;
 	}
 	if ((cpu->measured || !cpu->read_ns) && take_reading(cpu, now_ns, &reading)) {
-		if (reading.has_wait && cpu->last.has_wait && reading.wait_ns > cpu->last.wait_ns)
-			*wait_ns = reading.wait_ns - cpu->last.wait_ns;
+		*wait_ns = waited(&cpu->last, &reading);
 		keep(cpu, now_ns, &reading);
 		read_usage(&cpu->usage);
 		value = reading.run_ns;
@@ -315,26 +343,27 @@ bool d9__cpu_time_long_poll(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t 
 	struct d9__cpu_usage used_before = cpu->usage;
 	uint64_t awake = now_ns - cpu->read_ns - cpu->parked_ns;
 	uint64_t ran, lost, sleeps = cpu->sleeps;
-	bool known = cpu->read_ns != 0, waits;
+	uint64_t read_ns = cpu->read_ns, wait_ns;
 
 	cpu->was_long = true;
 	if (!take_reading(cpu, now_ns, &reading))
 		return false;
 	keep(cpu, now_ns, &reading);
 	read_usage(&cpu->usage);
-	if (!known)
+	if (!read_ns)
 		return false;
 	off->grown = growth(&used_before, &cpu->usage);
-	waits = before.has_wait && reading.has_wait && reading.wait_ns > before.wait_ns;
+	wait_ns = waited(&before, &reading);
 	ran = reading.run_ns > before.run_ns ? reading.run_ns - before.run_ns : 0;
 	lost = awake > ran ? awake - ran : 0;
 	if (lost > poll_ns)
 		lost = poll_ns;
 	if (lost < D9__CPU_STEP_NS)
 		lost = 0;
-	off->run_queue_ns = waits ? reading.wait_ns - before.wait_ns : 0;
+	off->run_queue_ns = wait_ns;
 	if (off->run_queue_ns > lost || off->grown.voluntary <= sleeps)
 		off->run_queue_ns = lost;
 	off->blocked_ns = lost - off->run_queue_ns;
+	add_untold(cpu, read_ns, wait_ns > off->run_queue_ns ? wait_ns - off->run_queue_ns : 0);
 	return true;
 }

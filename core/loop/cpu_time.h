@@ -40,6 +40,8 @@ struct d9__cpu_time {
 	struct d9__cpu_usage usage;     /* newest: an unpark's that was measured, or a long poll's */
 	uint64_t parked_ns;             /* spent parked since the newest reading */
 	uint64_t sleeps;                /* parks since then that slept */
+	uint64_t untold_ns;             /* wait for a CPU that no park or poll tells, */
+	uint64_t untold_from_ns;        /* since then */
 	uint64_t pair_ns;               /* park of the latest measured pair; 0: none yet */
 	uint32_t pairs;                 /* unmeasured since the last measured one */
 	bool measured;                  /* the park was: read at the unpark as well */
@@ -72,6 +74,13 @@ void d9__cpu_time_set_rate(uint32_t n);
 
 /* The thread's CPU time for a park at |now_ns|. */
 uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns);
+
+/*
+ * The wait for a CPU since |*from_ns| that neither an unpark nor a long poll told, once it is worth
+ * an event; else 0.  Where waits are short few of them are measured, and a thread that is put aside
+ * in one of the others would seem to sleep.
+ */
+uint64_t d9__cpu_time_take_untold(struct d9__cpu_time *cpu, uint64_t *from_ns);
 
 /* The thread's CPU time for an unpark; |*wait_ns| is the wait since the park, 0 if not measured. */
 uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t *wait_ns);

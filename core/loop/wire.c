@@ -43,10 +43,29 @@ void d9__wire_resume(struct d9__thread *thread, struct d9__slot *slot)
 
 /* ---- waits ---- */
 
+/* The thread was put aside in times that no unpark and no long poll tells of. */
+static __attribute__((noinline)) void tell_wait(struct d9__slot *slot, uint64_t ns,
+						uint32_t worker, uint64_t from_ns,
+						uint64_t wait_ns)
+{
+	uint8_t *p = d9__emit_begin(slot, D9__EVENT_RUN_QUEUE, ns, 3 * D9__VARINT_MAX);
+
+	if (!p)
+		return;
+	p = d9__varint_put(p, worker);
+	p = d9__varint_put(p, from_ns);
+	p = d9__varint_put(p, wait_ns);
+	d9__emit_end(slot, p);
+}
+
 void d9__wire_park(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
-	d9__emit_park(slot, ns, thread->worker, 0, d9__cpu_time_park(&thread->cpu, ns),
-		      thread->tid);
+	uint64_t cpu_ns = d9__cpu_time_park(&thread->cpu, ns), from_ns, wait_ns;
+
+	wait_ns = d9__cpu_time_take_untold(&thread->cpu, &from_ns);
+	if (__builtin_expect(wait_ns != 0, 0))
+		tell_wait(slot, ns, thread->worker, from_ns, wait_ns);
+	d9__emit_park(slot, ns, thread->worker, 0, cpu_ns, thread->tid);
 	thread->odd |= D9__ODD_STOPPED;
 	thread->parked = true;
 	thread->park_ns = ns;

@@ -147,6 +147,8 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("worker_id"), V("from_ns"), V("to_ns")) },
 	[D9__EVENT_PROCESS_STOPPED] = { "ProcessStoppedEvent",
 		FIELDS(V("from_ns"), V("to_ns"), NS("least_ns"), NS("suspended_ns")) },
+	[D9__EVENT_RUN_QUEUE] = { "RunQueueEvent",
+		FIELDS(V("worker_id"), V("from_ns"), NS("wait_ns")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

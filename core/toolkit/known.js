@@ -54,6 +54,7 @@ export const KNOWN_EVENTS = {
 	ProcessStoppedEvent: 'from_ns to_ns least_ns suspended_ns',
 	SourceTimeEvent: 'worker_id task_id phase:t calls total_ns max_ns function:t address',
 	LoopOutsideEvent: 'worker_id from_ns to_ns',
+	RunQueueEvent: 'worker_id from_ns wait_ns',
 	TaskIoEvent: 'worker_id task_id reads read_bytes writes write_bytes accepts again eof errors last_errno fd shared:b',
 };
 

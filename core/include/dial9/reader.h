@@ -93,6 +93,7 @@ enum d9_event_kind {
 	D9_EVENT_LOOP_OUTSIDE,
 	D9_EVENT_TASK_IO,
 	D9_EVENT_PROCESS_STOPPED,
+	D9_EVENT_RUN_QUEUE,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -339,6 +340,11 @@ enum {
 	D9_LOOP_OUTSIDE_WORKER_ID,
 	D9_LOOP_OUTSIDE_FROM_NS, /* when the thread left its loop */
 	D9_LOOP_OUTSIDE_TO_NS	 /* when it was in one again: the event's own time */
+};
+enum {
+	D9_RUN_QUEUE_WORKER_ID,
+	D9_RUN_QUEUE_FROM_NS, /* from then on, until the event's own time */
+	D9_RUN_QUEUE_WAIT_NS  /* ready without a CPU, beyond what unparks and calls tell */
 };
 enum {
 	D9_TASK_IO_WORKER_ID,

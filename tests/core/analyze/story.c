@@ -47,6 +47,7 @@ enum {
 	TASK_IO,
 	STOPPED,
 	LIBRARY,
+	PUT_ASIDE,
 };
 
 static uint64_t at(uint64_t us)
@@ -102,6 +103,7 @@ void story_begin(struct story *s)
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
 	trace_builtin(t, OUTSIDE, "LoopOutsideEvent");
+	trace_builtin(t, PUT_ASIDE, "RunQueueEvent");
 	trace_builtin_fields(t, RUN_QUEUE, "ProcessStateEvent", "resident_bytes runqueue_ns");
 	trace_builtin_fields(t, STACK_SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
 	trace_builtin_fields(t, TASK_IO, "TaskIoEvent",
@@ -367,6 +369,11 @@ void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t t
 void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us)
 {
 	trace_event(&s->t, OUTSIDE, at(to_us), (uint64_t)worker, at(from_us), at(to_us));
+}
+
+void story_put_aside(struct story *s, unsigned worker, uint64_t us, uint64_t wait_us)
+{
+	trace_event(&s->t, PUT_ASIDE, at(us), (uint64_t)worker, at(us - wait_us), 1000 * wait_us);
 }
 
 void story_io(struct story *s, uint64_t us, uint64_t task, const struct story_io *io)

@@ -95,6 +95,8 @@ void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t t
 		       uint64_t calls, uint64_t total_us, uint64_t max_us);
 /* The thread had left its loop at |from_us|, and enters it again. */
 void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us);
+/* |wait_us| of its waits the thread was ready without a CPU, and no unpark tells of it. */
+void story_put_aside(struct story *s, unsigned worker, uint64_t us, uint64_t wait_us);
 /* Reads of |task| on worker 0, and how many of them brought nothing. */
 struct story_io {
 	uint64_t reads, again, eof, errors, last_errno;

@@ -43,6 +43,18 @@ static void test_nothing_recorded_is_no_time(void)
 	CU_ASSERT_EQUAL(time.busy.ns, 0);
 }
 
+static void test_wait_without_a_cpu_that_is_told_later_was_no_sleep(void)
+{
+	struct d9__loop_time time = { 0 };
+
+	d9__loop_time_waited(&time, START, START + MS(10), 0, 0);
+	CU_ASSERT_EQUAL(d9__loop_time_ready(&time, MS(4)), MS(4));
+	CU_ASSERT_EQUAL(time.asleep_ns, MS(6));
+	CU_ASSERT_EQUAL(time.wait_ready_ns, MS(4));
+	CU_ASSERT_EQUAL(d9__loop_time_ready(&time, MS(9)), MS(6));
+	CU_ASSERT_EQUAL(sum(&time), d9__loop_time_total_ns(&time));
+}
+
 static void test_wait_is_sleep_but_for_the_cpu_it_used_and_missed(void)
 {
 	struct d9__loop_time time = { 0 };
@@ -497,6 +509,8 @@ static CU_TestInfo tests[] = {
 	{ "a stop of the process in a wait takes no busy time",
 	  test_stop_of_the_process_in_a_wait_takes_no_busy_time },
 	{ "nothing recorded is no time", test_nothing_recorded_is_no_time },
+	{ "a wait without a CPU that is told later was no sleep",
+	  test_wait_without_a_cpu_that_is_told_later_was_no_sleep },
 	{ "a wait is sleep but for the CPU it used and missed",
 	  test_wait_is_sleep_but_for_the_cpu_it_used_and_missed },
 	{ "time awake is of callbacks, and the round has the rest",

@@ -104,6 +104,43 @@ static void test_spin_whose_calls_the_kernel_interrupts_is_one(void)
 	story_free(&s);
 }
 
+/* Others have the CPU for 80 %, in waits that are over; |told|: that is recorded. */
+static void spin_on_a_busy_machine(struct story *s, bool told)
+{
+	struct round busy = { 200, FD, 10, 2, 1 };
+
+	story_begin(s);
+	story_spawn_fd(s, 0, 1, WEB, 7);
+	for (uint64_t us = 1000; us < 2000000; us += 10000) {
+		run_rounds_at(s, 1, WEB, busy, us);
+		story_park(s, 0, us + 2000, 0);
+		story_unpark(s, 0, us + 9990, 0);
+		if (told)
+			story_put_aside(s, 0, us + 9990, 7980);
+	}
+	story_analyse(s);
+}
+
+static void test_spin_that_others_take_the_cpu_from_in_its_waits_is_one(void)
+{
+	const struct d9__loop_time *time;
+	struct story s;
+
+	spin_on_a_busy_machine(&s, true);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "short-of-cpu")->check, "short-of-cpu");
+	time = &s.analysis.timeline.items[0]->loop_time;
+	CU_ASSERT_EQUAL(time->wait_ready_ns, 200 * 7980 * UINT64_C(1000));
+	CU_ASSERT_EQUAL(s.analysis.timeline.items[0]->time.ready_ns, time->wait_ready_ns);
+	story_free(&s);
+
+	/* It may as well have slept. */
+	spin_on_a_busy_machine(&s, false);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+}
+
 static void test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback(void)
 {
 	struct story s;
@@ -590,6 +627,8 @@ static const CU_TestInfo tests[] = {
 	  test_descriptor_that_is_always_ready_for_something_is_no_spin },
 	{ "spin whose calls the kernel interrupts is one",
 	  test_spin_whose_calls_the_kernel_interrupts_is_one },
+	{ "spin that others take the CPU from in its waits is one",
+	  test_spin_that_others_take_the_cpu_from_in_its_waits_is_one },
 	{ "listener that spins is told as accept storm by its error callback",
 	  test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback },
 	{ "listener whose tasks are made anew for each refusal is an accept storm",

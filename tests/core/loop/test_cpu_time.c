@@ -219,6 +219,84 @@ static void test_unmeasured_pairs_say_no_wait_and_take_the_thread_as_running(voi
 	CU_ASSERT_EQUAL(wait_ns, 0);
 }
 
+/* Rounds of 1.1 ms, of which the thread is put aside for 1 ms in a wait. */
+static void wait_for_the_cpu(unsigned rounds)
+{
+	for (unsigned i = 0; i < rounds; i++) {
+		run(50000);
+		park();
+		run(50000);
+		queue(MS);
+		unpark();
+	}
+}
+
+static void test_waits_for_the_cpu_that_no_unpark_tells_are_told_in_a_sum(void)
+{
+	uint64_t from_ns = 0, told_ns = 0, sum_ns = 0, began_ns;
+
+	start();
+	park();
+	unpark();
+	began_ns = machine.now_ns;
+	CU_ASSERT_EQUAL(d9__cpu_time_take_untold(&cpu, &from_ns), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		uint64_t ns;
+
+		wait_for_the_cpu(1);
+		told_ns += wait_ns;
+		ns = d9__cpu_time_take_untold(&cpu, &from_ns);
+		if (ns && !sum_ns)
+			CU_ASSERT_EQUAL(from_ns, began_ns);
+		sum_ns += ns;
+		CU_ASSERT_EQUAL(d9__cpu_time_take_untold(&cpu, &from_ns), 0);
+	}
+	CU_ASSERT(sum_ns > 0);
+	/* All but those behind the latest reading. */
+	CU_ASSERT(told_ns + sum_ns <= 100 * MS);
+	CU_ASSERT(told_ns + sum_ns >= 90 * MS);
+}
+
+static void test_little_that_was_waited_for_the_cpu_is_told_with_more(void)
+{
+	uint64_t from_ns = 0;
+
+	start();
+	park();
+	unpark();
+	run(30000);
+	queue(60000);
+	run(2 * MS);
+	park();
+	CU_ASSERT_EQUAL(d9__cpu_time_take_untold(&cpu, &from_ns), 0);
+	unpark();
+	run(30000);
+	queue(60000);
+	run(2 * MS);
+	park();
+	CU_ASSERT_EQUAL(d9__cpu_time_take_untold(&cpu, &from_ns), 120000);
+	CU_ASSERT_EQUAL(from_ns, 1000 * MS);
+}
+
+static void test_wait_for_the_cpu_that_a_long_poll_tells_is_told_once(void)
+{
+	struct d9__cpu_off off;
+	uint64_t from_ns = 0;
+
+	start();
+	park();
+	unpark();
+	run(100000);
+	park();
+	queue(3 * MS); /* in a wait that is not measured */
+	unpark();
+	run(MS);
+	queue(2 * MS);
+	CU_ASSERT(d9__cpu_time_long_poll(&cpu, machine.now_ns, 3 * MS, &off));
+	CU_ASSERT_EQUAL(off.run_queue_ns, 2 * MS);
+	CU_ASSERT_EQUAL(d9__cpu_time_take_untold(&cpu, &from_ns), 3 * MS);
+}
+
 static void test_readings_correct_guesses_but_never_downwards(void)
 {
 	uint64_t guess, corrected;
@@ -517,6 +595,12 @@ int main(void)
 		  test_pair_behind_a_long_active_period_is_measured },
 		{ "unmeasured pairs say no wait and take the thread as running",
 		  test_unmeasured_pairs_say_no_wait_and_take_the_thread_as_running },
+		{ "waits for the CPU that no unpark tells are told in a sum",
+		  test_waits_for_the_cpu_that_no_unpark_tells_are_told_in_a_sum },
+		{ "little that was waited for the CPU is told with more",
+		  test_little_that_was_waited_for_the_cpu_is_told_with_more },
+		{ "wait for the CPU that a long poll tells is told once",
+		  test_wait_for_the_cpu_that_a_long_poll_tells_is_told_once },
 		{ "readings correct guesses but never downwards",
 		  test_readings_correct_guesses_but_never_downwards },
 		{ "long poll tells what it lost", test_long_poll_tells_what_it_lost },
