@@ -17,6 +17,9 @@
 /* Without others that wait behind it, and that wait so long, no such call is critical. */
 #define WAITED_NS (50 * D9__MS_NS)
 
+/* A shorter one that no other waits for is no harm: the loop inside may serve them meanwhile. */
+#define ALONE_NS (40 * D9__MS_NS)
+
 /* A call that is open for longer counts whenever it comes. */
 #define START_NS (500 * D9__MS_NS)
 
@@ -74,7 +77,7 @@ static enum d9__severity nested_severity(const struct d9__findings *findings,
 	uint64_t waited_ns =
 		stall && stall->waited_max_ns > held_ns ? stall->waited_max_ns - held_ns : 0;
 	bool waited = waited_ns > D9__WAIT_EXPLAIN_NS;
-	/* A loop inside may serve others meanwhile: of short waits their sum counts for nothing. */
+	/* Of short waits the sum counts for nothing. */
 	struct d9__hold hold = { .worker = worker_of(a, stall),
 				 .ns = open_ns,
 				 .n = callback->nested.calls,
@@ -82,7 +85,8 @@ static enum d9__severity nested_severity(const struct d9__findings *findings,
 				 .waited = waited };
 	enum d9__severity severity = d9__hold_severity(findings, &hold);
 
-	if (!d9__hold_is_long(findings, &hold) || is_start(a, callback, stall))
+	if (!d9__hold_is_long(findings, &hold) || is_start(a, callback, stall) ||
+	    (!waited && open_ns < ALONE_NS))
 		return D9__INFO;
 	return severity == D9__CRITICAL && waited_ns <= WAITED_NS ? D9__WARNING : severity;
 }

@@ -270,6 +270,23 @@ static uint64_t guess_run(const struct d9__cpu_time *cpu, uint64_t now_ns)
 	return cpu->unpark_cpu + (cpu->unpark_ns ? now_ns - cpu->unpark_ns : 0);
 }
 
+/*
+ * How long the thread waited for a CPU since the newest reading, behind which |reading| was taken.
+ * Where the kernel does not tell, one that never gave the CPU away was put aside in all that it did
+ * not run.
+ */
+static uint64_t waited_since(const struct d9__cpu_time *cpu, uint64_t now_ns,
+			     const struct d9__cpu_reading *reading)
+{
+	uint64_t all_ns = now_ns - cpu->read_ns, run_ns = reading->run_ns - cpu->last.run_ns;
+	struct d9__cpu_usage usage = { 0 };
+
+	if (!cpu->read_ns || reading->has_wait || run_ns >= all_ns)
+		return waited(&cpu->last, reading);
+	read_usage(&usage);
+	return usage.voluntary == cpu->usage.voluntary ? all_ns - run_ns : 0;
+}
+
 uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns)
 {
 	bool due = is_due(cpu, now_ns);
@@ -277,7 +294,7 @@ uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns)
 
 	cpu->measured = due && is_fresh(cpu, now_ns);
 	if (due && !cpu->measured && take_reading(cpu, now_ns, &reading)) {
-		add_untold(cpu, cpu->read_ns, waited(&cpu->last, &reading));
+		add_untold(cpu, cpu->read_ns, waited_since(cpu, now_ns, &reading));
 		keep(cpu, now_ns, &reading);
 		cpu->measured = true;
 	}

@@ -297,6 +297,37 @@ static void test_wait_for_the_cpu_that_a_long_poll_tells_is_told_once(void)
 	CU_ASSERT_EQUAL(d9__cpu_time_take_untold(&cpu, &from_ns), 3 * MS);
 }
 
+/* A program without descriptors to spare has none for the kernel's figure. */
+static bool fake_clock(struct d9__cpu_reading *out)
+{
+	*out = (struct d9__cpu_reading){ .run_ns = machine.run_ns };
+	return true;
+}
+
+static void test_where_the_kernel_does_not_tell_a_thread_that_gave_nothing_away_waited(void)
+{
+	uint64_t from_ns = 0;
+
+	d9__cpu_time_fake(fake_clock, fake_usage);
+	start();
+	park();
+	unpark();
+	for (unsigned i = 0; i < 2; i++) {
+		run(100000);
+		park();
+		if (i == 0)
+			queue(3 * MS);
+		else
+			block(3 * MS);
+		unpark();
+		run(2 * MS);
+		park();
+		CU_ASSERT_EQUAL(d9__cpu_time_take_untold(&cpu, &from_ns), i == 0 ? 3 * MS : 0);
+		unpark();
+	}
+	d9__cpu_time_fake(fake, fake_usage);
+}
+
 static void test_readings_correct_guesses_but_never_downwards(void)
 {
 	uint64_t guess, corrected;
@@ -601,6 +632,8 @@ int main(void)
 		  test_little_that_was_waited_for_the_cpu_is_told_with_more },
 		{ "wait for the CPU that a long poll tells is told once",
 		  test_wait_for_the_cpu_that_a_long_poll_tells_is_told_once },
+		{ "where the kernel does not tell a thread that gave nothing away waited",
+		  test_where_the_kernel_does_not_tell_a_thread_that_gave_nothing_away_waited },
 		{ "readings correct guesses but never downwards",
 		  test_readings_correct_guesses_but_never_downwards },
 		{ "long poll tells what it lost", test_long_poll_tells_what_it_lost },
