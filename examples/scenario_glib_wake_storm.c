@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread hands each result to the loop by g_idle_add(): a source, a lock and a wake-up for each.
- * The innocent twin hands over as many, and adds a source for a hundred at a time.
+ * The innocent twin hands over as many, and adds a source for five hundred at a time.
  *
  *	scenario_glib_wake_storm [innocent]
  */
@@ -11,7 +11,7 @@
 
 #include <dial9/glib.h>
 
-#define BATCH 100
+#define BATCH 500
 
 static gint handed, stopped;
 static unsigned taken, calls;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread hands results to a loop and wakes it for each.  The innocent twin hands over as many, and
- * wakes the loop for a hundred at a time.
+ * wakes the loop for five hundred at a time.
  *
  *	scenario_wake_storm [innocent]
  */
@@ -16,7 +16,7 @@
 
 #include <dial9/libevent.h>
 
-#define BATCH 100
+#define BATCH 500
 
 static struct event_base *base;
 static struct event *event;
