@@ -13,6 +13,10 @@ server, the recorder's included.  All servers share one processor, and who asks 
 put them changes what a request costs by more than recording does.  Where a program is missing that server is left out, with
 a word why.
 
+evhttp's requests a second, too: as above, where the recorder's thread has to share the server's processor, and with another
+one for it that is idle, where ab shares the server's.  And with 50 and with 1,000 requests a second, how long the recorder's
+thread is on a CPU in a second.
+
 Likewise, as flight-memcached, flight-nghttpd and flight-libsoup: two alone, one in flight mode, one in flight mode with eight
 triggers that do not fire.  Where there is valgrind, it counts what instructions of the loop's thread a request takes, which
 does not depend on what else the machine does.
@@ -70,16 +74,18 @@ def apart():
 
 
 class Server:
-    def __init__(self, start, environment):
+    def __init__(self, start, environment, where=apart):
+        self.where = where  # puts who asks on its processor
         self.process, self.port = start(environment)
         wait_for(self.port)
 
     def load(self, client):
-        """ns of CPU per request: of the loop's thread, and of all threads."""
-        before = cpu_ns(self.process.pid)
+        """ns per request: of the loop's thread on a CPU, of all threads, and by the clock."""
+        before, began = cpu_ns(self.process.pid), time.monotonic_ns()
         command, requests = client(self.port)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=apart)
-        return [(b - a) / requests for a, b in zip(before, cpu_ns(self.process.pid))]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=self.where)
+        took = time.monotonic_ns() - began
+        return [(b - a) / requests for a, b in zip(before, cpu_ns(self.process.pid))] + [took / requests]
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -240,18 +246,23 @@ def figure(what, threads, own, name, peer, budget):
           f"{statistics.median(peer) / 1e3:.6g}", f"{middle:.6g}", f"{low:.6g}", f"{high:.6g}", budget, sep="\t", flush=True)
 
 
-def times_of(start, client, environments, rounds):
-    """Of each server its loads: CPU of the loop's thread, and of all."""
-    servers = [Server(start, environment) for environment in environments]
+def in_turn(servers, rounds, load):
+    """What |load| says of each server, round by round; then they end."""
     for server in servers:
-        server.load(client)  # warm
+        load(server)  # warm
     took = [[] for _ in servers]
     for number in range(rounds):
         for which in ORDERS[number % len(ORDERS)]:
-            took[which].append(servers[which].load(client))
+            took[which].append(load(servers[which]))
     for server in servers:
         server.stop()
     return took
+
+
+def times_of(start, client, environments, rounds):
+    """Of each server its loads: CPU of the loop's thread, of all, and time by the clock."""
+    servers = [Server(start, environment) for environment in environments]
+    return in_turn(servers, rounds, lambda server: server.load(client))
 
 
 def measure(what, start, client, environments, rounds, budget=0):
@@ -264,6 +275,80 @@ def measure(what, start, client, environments, rounds, budget=0):
             print("SAME", f"{what}, not recorded", f"{same:.6g}", sep="\t")
         figure(what, threads, sampled, "not recorded", [(a + b) / 2 for a, b in zip(plain, again)], budget if part else 0)
         figure(f"{what}, samples", threads, sampled, "recorded without samples", unsampled, BUDGET_OF_SAMPLES)
+
+
+# ---- evhttp: throughput, and few requests ----
+
+THROUGHPUT_BUDGET = 0.966
+RECORDER_BUDGET = 2  # ms/s at 50 requests a second
+
+
+def throughput(what, times, budget):
+    """Requests a second of the sampled server against those that are not recorded."""
+    plain, again, _, sampled = ([load[2] for load in server] for server in times)
+    both = [(a + b) / 2 for a, b in zip(plain, again)]
+    middle, low, high = quartiles([b / a for a, b in zip(sampled, both)])
+    print("FIGURE", what, f"{1e9 / statistics.median(sampled):.6g}", "requests/s", "not recorded",
+          f"{1e9 / statistics.median(both):.6g}", f"{middle:.6g}", f"{low:.6g}", f"{high:.6g}", budget, sep="\t", flush=True)
+
+
+def spread(server):
+    """The recorder's threads may run wherever there is room."""
+    for thread in os.listdir(f"/proc/{server.process.pid}/task"):
+        with open(f"/proc/{server.process.pid}/task/{thread}/comm", encoding="ascii") as file:
+            if file.read().startswith("dial9-"):
+                os.sched_setaffinity(int(thread), {FOR_SERVERS, *FOR_CLIENTS})
+
+
+def measure_throughput(what, start, client, environments, rounds):
+    throughput(f"{what}, requests a second, its processor busy", times_of(start, client, environments, rounds),
+               THROUGHPUT_BUDGET)
+    if not FOR_CLIENTS:
+        return
+    servers = [Server(start, environment, lambda: None) for environment in environments]
+    for server in servers:
+        server.load(client)  # the recorder has its threads
+        spread(server)
+    throughput(f"{what}, requests a second, another processor idle", in_turn(servers, rounds, lambda server: server.load(client)), 0)
+
+
+RATE_CLIENT = """
+import socket, sys, time
+port, rate, seconds = map(int, sys.argv[1:])
+sock = socket.create_connection(("127.0.0.1", port))
+sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+due = time.monotonic()
+for _ in range(rate * seconds):
+    sock.sendall(b"GET / HTTP/1.1\\r\\nHost: bench\\r\\n\\r\\n")
+    assert sock.recv(4096)
+    due += 1 / rate
+    time.sleep(max(0, due - time.monotonic()))
+"""
+
+
+def measure_rate(what, rate, start, environments, rounds):
+    """ms of the recorder's thread in a second: without samples, and with them."""
+    seconds = 3
+
+    def load(server):
+        own, total = cpu_ns(server.process.pid)
+        subprocess.run([sys.executable, "-c", RATE_CLIENT, str(server.port), str(rate), str(seconds)], check=True, preexec_fn=apart)
+        own, total = (b - a for a, b in zip((own, total), cpu_ns(server.process.pid)))
+        return (total - own) / seconds / 1e6
+
+    servers = [Server(start, environment) for environment in environments[2:]]
+    orders = ((0, 1), (1, 0))
+    took = [[], []]
+    for number in range(max(2, rounds // 4)):
+        for which in orders[number % 2]:
+            took[which].append(load(servers[which]))
+    for server in servers:
+        server.stop()
+    for values, how in zip(took, (", without samples", "")):
+        middle, low, high = quartiles(values)
+        budget = RECORDER_BUDGET if rate == 50 else 0
+        print("FIGURE", f"{what}, {rate} requests a second, recorder's thread{how}", f"{middle:.6g}", "ms/s", "", 0,
+              f"{middle:.6g}", f"{low:.6g}", f"{high:.6g}", budget, sep="\t", flush=True)
 
 
 def instructions(start, client, environment, folder, loads):
@@ -360,6 +445,13 @@ def main():
             measure(what, start, load, environments, int(rounds), budget)
             return True
 
+        def http_rows(start):
+            what = "evhttp server"
+            measure_throughput(f"{what} under ab", start, ab_kept_alive, environments, int(rounds))
+            for rate in (50, 1000):
+                measure_rate(what, rate, start, environments, int(rounds))
+            return True
+
         flight = dict(recorded, DIAL9_MODE="flight")
         in_flight = [plain, flight, dict(flight, DIAL9_TRIGGERS=TRIGGERS)]
 
@@ -369,7 +461,9 @@ def main():
         rows = {
             "memcached": lambda: found("memcached") and row("memcached, per get", memcached, gets(client), 1.01),
             "evhttp": lambda: built(servers, 0, "libevent's evhttp") and found("ab")
-            and row("evhttp server under ab, per request", announced(servers[0]), ab_kept_alive, 1.02),
+            and row("evhttp server under ab, per request", announced(servers[0]), ab_kept_alive, 1.045),
+            "http-throughput": lambda: built(servers, 0, "libevent's evhttp") and found("ab")
+            and http_rows(announced(servers[0])),
             "nghttpd": lambda: found("nghttpd", "h2load")
             and row("nghttpd under h2load, per request", nghttpd(folder), h2load, 1.03),
             "libsoup": lambda: built(servers, 1, "libsoup 3 (Debian: libsoup-3.0-dev)") and found("ab")
