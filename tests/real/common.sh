@@ -143,8 +143,14 @@ living() {
 	"$dial9" status -d "$1" 2>/dev/null | awk '$1 ~ /^[0-9]+$/ && $3 != "dead"'
 }
 
+# The time of each loop in the JSON report FILE is divided completely.
+accounts() {
+	grep -q '"account":' "$1" && command -v python3 >/dev/null || return 0
+	python3 "$top_srcdir/tests/cli/check_accounts.py" "$1" || fail "an account of a loop is wrong"
+}
+
 # A plain file for each process of TRACE, for the decoder in JavaScript; the producer's rules hold,
-# of what was recovered, too.
+# of what was recovered, too, and each loop's account.
 plain() {
 	# Daemons end a little later than what started them; until then there may be no segment of theirs, even.
 	i=0
@@ -160,14 +166,18 @@ plain() {
 		"$dial9" export --format trc -o "$trc" "$process"
 		node "$top_srcdir/tests/toolkit/trace_rules.mjs" "$trc" ||
 			fail "$process breaks the producer's rules"
+		"$dial9" report --json "$process" >"$dir/report.json" || :
+		accounts "$dir/report.json"
 	done
 }
 
 # Value at the dotted PATH of the report of TRACE, or of an expression in `r`.
 report() {
-	"$dial9" report --json "$1" | node -e '
+	"$dial9" report --json "$1" >"$dir/report.json" || :
+	accounts "$dir/report.json"
+	node -e '
 		const r = JSON.parse(require("fs").readFileSync(0, "utf8"));
-		console.log(eval(process.argv[1]));' "$2"
+		console.log(eval(process.argv[1]));' "$2" <"$dir/report.json"
 }
 
 # ---- GLib ----
