@@ -91,7 +91,7 @@ called() {
 # report TRACE: the report's word about files that name nothing.
 report() {
 	"$dial9" report --no-pager "$1" | sed -n '/^! p[a-z]\.so /,/ran\.$/p'
-	"$dial9" report -v --no-pager --width 200 "$1" | grep names-missing | sed 's/so [0-9].*//'
+	"$dial9" report -v --no-pager --width 200 "$1" | grep names-missing | sed 's/so [0-9].*//; s/^[0-9][0-9]* /N /'
 }
 
 say "two plugins, one after the other at the same place: each has its own calls"
