@@ -178,6 +178,19 @@ static int compare_places(const void *left, const void *right)
 	return by_name ? by_name : compare_texts(a->inside, b->inside);
 }
 
+/* Of one place the line with most samples comes first, and is shown; or the one above. */
+static int compare_lines(const void *left, const void *right)
+{
+	const struct d9__hot_function *a = left, *b = right;
+	int by_place = compare_places(a, b);
+
+	if (by_place)
+		return by_place;
+	if (a->n != b->n)
+		return a->n < b->n ? 1 : -1;
+	return (a->frame.line > b->frame.line) - (a->frame.line < b->frame.line);
+}
+
 static int compare_counts(const void *left, const void *right)
 {
 	const struct d9__hot_function *a = left, *b = right;
@@ -320,7 +333,7 @@ static struct d9__hot_function *functions_of(const struct d9__table *threads, co
 	for (size_t place = 0; (place = d9__table_next(threads, place, &item));)
 		*n += add_thread(functions + *n, item, wanted);
 	*n += add_lonely(functions + *n, wanted);
-	qsort(functions, *n, sizeof(*functions), compare_places);
+	qsort(functions, *n, sizeof(*functions), compare_lines);
 	*n = merge(functions, *n);
 	qsort(functions, *n, sizeof(*functions), compare_counts);
 	return functions;

@@ -29,10 +29,18 @@ screen() {
 	! grep -q '^!' "$work/screen" || grep -q '^  do: ' "$work/screen" || fail "$1: without what to do at $2 columns"
 }
 
+# same NAME: its report is the same each time, wherever the kernel puts what the report remembers.
+same() {
+	for _ in 1 2 3; do
+		(cd "$screens" && "$dial9" report --json "$1.bin.zst") | cksum
+	done | sort -u | wc -l | grep -qx ' *1' || fail "$1: another report each time"
+}
+
 for trace in "$screens"/*.bin.zst; do
 	name=$(basename "$trace" .bin.zst)
 	[ "$(wc -c <"$trace")" -le 20480 ] || fail "$name: larger than 20 KiB"
 	screen "$name" 80
+	same "$name"
 	case $name in
 	blocked | hang_lock | idle_workers | nghttpd | page_faults | unfair)
 		screen "$name" 40
