@@ -167,8 +167,12 @@ static int make_tables(sqlite3 *db, const char *schema)
 	int err = settings ? sqlite3_exec(db, settings, NULL, NULL, NULL) : SQLITE_NOMEM;
 
 	sqlite3_free(settings);
-	for (unsigned i = 0; i < D9__QUERY_TABLES && !err; i++)
-		err = make_in(db, schema, d9__query_tables[i].sql);
+	for (unsigned i = 0; i < D9__QUERY_TABLES && !err; i++) {
+		char *sql = d9__query_table_sql(i);
+
+		err = sql ? make_in(db, schema, sql) : SQLITE_NOMEM;
+		free(sql);
+	}
 	for (size_t i = 0; d9__query_views[i].name && !err; i++)
 		err = make_in(db, schema, d9__query_views[i].sql);
 	return err;
@@ -435,11 +439,14 @@ int d9__query_run(struct d9__query *query, const char *sql, struct d9__text_out 
 bool d9__query_put_schema(struct d9__text_out *out, const char *name)
 {
 	bool any = false;
+	char *sql;
 
 	for (unsigned i = 0; i < D9__QUERY_TABLES; i++) {
 		if (name && strcasecmp(name, d9__query_tables[i].name) != 0)
 			continue;
-		d9__text_printf(out, "%s;\n", d9__query_tables[i].sql);
+		sql = d9__query_table_sql(i);
+		d9__text_printf(out, "%s;\n", sql ? sql : "");
+		free(sql);
 		any = true;
 	}
 	for (size_t i = 0; d9__query_views[i].name; i++) {

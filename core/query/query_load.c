@@ -140,20 +140,9 @@ static void put_workers(struct load *load, const struct d9__query_process *proce
 	const struct d9__analysis *a = &process->analysis;
 
 	for (size_t i = 0; i < a->timeline.n; i++) {
-		const struct d9__worker *worker = a->timeline.items[i];
-		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_WORKERS);
+		struct d9__worker_row row = d9__worker_row(a, a->timeline.items[i]);
 
-		d9__query_u64(&row, process->number);
-		d9__query_u64(&row, worker->id);
-		d9__query_string(&row, d9__analysis_worker_name(a, worker));
-		d9__query_u64(&row, worker->tid);
-		d9__query_u64(&row, worker->polls - worker->resumptions);
-		d9__query_u64(&row, worker->poll_ns);
-		d9__query_u64(&row, worker->parks);
-		d9__query_u64(&row, worker->parked_ns);
-		d9__query_u64(&row, worker->active_ns);
-		d9__query_known(&row, d9__worker_cpu_ratio(worker) >= 0, worker->cpu_ns);
-		d9__query_row_done(&row);
+		d9__query_put(&load->rows, D9__QUERY_WORKERS, &row);
 	}
 }
 

@@ -13,14 +13,24 @@ static int prepare(struct d9__query_rows *rows, enum d9__query_table table)
 	/* Of a task, an allocation or a thread that is told twice the first row counts. */
 	bool twice = table == D9__QUERY_TASKS || table == D9__QUERY_ALLOCATIONS ||
 		     table == D9__QUERY_THREADS;
-	char sql[128];
-	size_t len = (size_t)snprintf(sql, sizeof(sql), "INSERT %sINTO \"%%w\".%s VALUES (?",
-				      twice ? "OR IGNORE " : "", text->name);
+	sqlite3_str *sql = sqlite3_str_new(rows->db);
+	unsigned n = text->columns;
+	char *whole;
+	int err;
 
-	for (unsigned i = 1; i < text->columns; i++)
-		len += (size_t)snprintf(sql + len, sizeof(sql) - len, ",?");
-	snprintf(sql + len, sizeof(sql) - len, ")");
-	return d9__query_prepare(rows, &rows->insert[table], sql);
+	sqlite3_str_appendf(sql, "INSERT %sINTO \"%%w\".%s ", twice ? "OR IGNORE " : "",
+			    text->name);
+	for (const struct d9__column *at = text->shared; at && d9__column_is(at); at++)
+		if (at->sql)
+			sqlite3_str_appendf(sql, "%s%s", n++ ? "," : "(", at->sql);
+	sqlite3_str_appendall(sql, text->shared ? ") VALUES (?" : "VALUES (?");
+	while (--n)
+		sqlite3_str_appendall(sql, ",?");
+	sqlite3_str_appendall(sql, ")");
+	whole = sqlite3_str_finish(sql);
+	err = whole ? d9__query_prepare(rows, &rows->insert[table], whole) : SQLITE_NOMEM;
+	sqlite3_free(whole);
+	return err;
 }
 
 int d9__query_prepare(const struct d9__query_rows *rows, sqlite3_stmt **stmt, const char *sql)
@@ -91,6 +101,32 @@ void d9__query_hex(struct d9__query_row *row, uint64_t n)
 
 	snprintf(text, sizeof(text), "0x%" PRIx64, n);
 	sqlite3_bind_text(row->stmt, row->column++, text, -1, SQLITE_TRANSIENT);
+}
+
+static void put_value(struct d9__query_row *row, const struct d9__column *column, const void *of)
+{
+	struct d9__value value = d9__column_value(column, of);
+
+	if (!value.is || (column->unit == D9__AS_NAME && !value.len))
+		d9__query_null(row);
+	else if (value.text)
+		d9__query_text(row, value.text, value.len);
+	else if (column->unit == D9__AS_HEX)
+		d9__query_hex(row, value.n);
+	else
+		d9__query_u64(row, value.n);
+}
+
+void d9__query_put(struct d9__query_rows *rows, enum d9__query_table table, const void *of)
+{
+	struct d9__query_row row = d9__query_row(rows, table);
+
+	if (!d9__query_wants(rows, table))
+		return;
+	for (const struct d9__column *at = d9__query_tables[table].shared; d9__column_is(at); at++)
+		if (at->sql)
+			put_value(&row, at, of);
+	d9__query_row_done(&row);
 }
 
 void d9__query_row_done(struct d9__query_row *row)

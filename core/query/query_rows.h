@@ -43,7 +43,11 @@ static inline bool d9__query_wants(const struct d9__query_rows *rows, enum d9__q
 	return rows->insert[table] != NULL;
 }
 
-/* One row: its columns in their order, then d9__query_row_done(). */
+/* Add the row |of|, as its columns have it, of a table that is shared with the report, if it is
+ * wanted. */
+void d9__query_put(struct d9__query_rows *rows, enum d9__query_table table, const void *of);
+
+/* One row of another table: its columns in their order, then d9__query_row_done(). */
 struct d9__query_row {
 	struct d9__query_rows *rows;
 	sqlite3_stmt *stmt;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "query/query_schema.h"
@@ -36,19 +38,10 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  key TEXT,\n"
 		"  value TEXT\n"
 		")", 3, NULL },
-	[D9__QUERY_WORKERS] = { "workers",
-		"CREATE TABLE workers ( -- threads that run a loop\n"
-		"  process INTEGER,\n"
-		"  worker INTEGER, -- its id\n"
-		"  name TEXT, -- the loop's, else the thread's\n"
-		"  tid INTEGER, -- thread\n"
-		"  calls INTEGER, -- of callbacks\n"
-		"  poll_ns INTEGER, -- in callbacks, ns\n"
-		"  parks INTEGER, -- waits for events\n"
-		"  parked_ns INTEGER, -- in them, and asleep after it had left the loop, ns\n"
-		"  awake_ns INTEGER, -- between them, ns\n"
-		"  cpu_ns INTEGER -- CPU time of its thread, ns; NULL: not recorded\n"
-		")", 10, NULL },
+	[D9__QUERY_WORKERS] = { .name = "workers", .about = "threads that run a loop",
+		.shared = d9__worker_columns,
+		.order = (const char *const[]){ "process", "worker", "name", "tid", "calls",
+			"poll_ns", "parks", "parked_ns", "awake_ns", "cpu_ns", NULL } },
 	[D9__QUERY_CALLBACKS] = { "callbacks",
 		"CREATE TABLE callbacks ( -- functions that loops call, one row per place of registration\n"
 		"  callback INTEGER PRIMARY KEY,\n"
@@ -266,6 +259,55 @@ const struct d9__query_view d9__query_views[] = {
 		"  FROM (SELECT stack, function FROM frames ORDER BY stack, depth DESC) GROUP BY stack" },
 	{ NULL, NULL },
 };
+
+static void put_column(FILE *out, const struct d9__column *column, bool last)
+{
+	const char *meaning = column->meaning ? column->meaning : "";
+
+	fprintf(out, "  %s %s%s%s%s%s\n", column->sql,
+		column->unit >= D9__AS_HEX ? "TEXT" : "INTEGER",
+		column->unit == D9__AS_KEY ? " PRIMARY KEY" : "", last ? "" : ",",
+		*meaning ? " -- " : "", meaning);
+}
+
+/* Return the column that comes |n|th in |table|; NULL: it has not so many. */
+static const struct d9__column *column_at(const struct d9__query_table_text *table, size_t n)
+{
+	const struct d9__column *column = table->shared;
+
+	if (table->order && !table->order[n])
+		return NULL;
+	for (; d9__column_is(column); column++)
+		if (column->sql &&
+		    (table->order ? !strcmp(column->sql, table->order[n]) : n-- == 0))
+			return column;
+	return NULL;
+}
+
+char *d9__query_table_sql(enum d9__query_table number)
+{
+	const struct d9__query_table_text *table = &d9__query_tables[number];
+	const struct d9__column *column;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	if (table->sql)
+		return strdup(table->sql);
+	out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	fprintf(out, "CREATE TABLE %s ( -- %s\n", table->name, table->about);
+	for (size_t i = 0; (column = column_at(table, i)); i++)
+		put_column(out, column, !table->key && !column_at(table, i + 1));
+	fprintf(out, "%s%s%s)%s", table->key ? "  PRIMARY KEY (" : "", table->key ? table->key : "",
+		table->key ? ")\n" : "", table->key ? " WITHOUT ROWID" : "");
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
 
 enum d9__query_table d9__query_table_find(const char *name)
 {

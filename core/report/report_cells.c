@@ -15,6 +15,54 @@ void d9__report_cell_columns(struct d9__grid *grid, const char *const titles[])
 		d9__grid_column(grid, *titles, false, false);
 }
 
+void d9__report_cells_begin(struct d9__grid *grid, const struct d9__column *columns,
+			    const char *const headings[], size_t n)
+{
+	for (; n; headings++, n--) {
+		enum d9__column_unit unit = d9__column_headed(columns, *headings)->unit;
+
+		d9__grid_column(grid, *headings, unit >= D9__AS_TEXT, unit == D9__AS_NAME);
+	}
+}
+
+static struct d9__units units_of(enum d9__column_unit unit, const struct d9__value *value)
+{
+	struct d9__units text;
+
+	switch (unit) {
+	case D9__AS_NS:
+		return d9__units_ns(value->n);
+	case D9__AS_BYTES:
+		return d9__units_bytes(value->n);
+	case D9__AS_COUNT:
+		return d9__units_count(value->n);
+	case D9__AS_SHARE:
+		return d9__units_percent(value->share);
+	default:
+		snprintf(text.text, sizeof(text.text), "%" PRIu64, value->n);
+		return text;
+	}
+}
+
+void d9__report_cells(struct d9__grid *grid, const struct d9__column *columns,
+		      const char *const headings[], size_t n, const void *row,
+		      const char *const unknown[])
+{
+	for (; n; headings++, n--) {
+		const struct d9__column *column = d9__column_headed(columns, *headings);
+		struct d9__value value = d9__column_value(column, row);
+
+		for (size_t i = 0; unknown && unknown[i]; i++)
+			value.is &= strcmp(unknown[i], *headings) != 0;
+		if (!value.is)
+			d9__grid_cell(grid, column->unit == D9__AS_TEXT ? "" : "-", 0);
+		else if (value.text)
+			d9__grid_cell(grid, value.text, 0);
+		else
+			d9__report_cell(grid, units_of(column->unit, &value));
+	}
+}
+
 void d9__report_cell(struct d9__grid *grid, struct d9__units units)
 {
 	d9__grid_cell(grid, units.text, 0);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/columns.h"
 #include "report/report.h"
 #include "text/page.h"
 #include "text/units.h"
@@ -25,6 +26,16 @@ struct d9__section {
 
 /* Add a column of numbers for each of |titles|, which end with NULL. */
 void d9__report_cell_columns(struct d9__grid *grid, const char *const titles[]);
+
+/*
+ * Add the |n| columns of |columns| that |headings| name, and those cells of a row.  |unknown|,
+ * which ends with NULL: columns that show "-", as they were not recorded; NULL: none.
+ */
+void d9__report_cells_begin(struct d9__grid *grid, const struct d9__column *columns,
+			    const char *const headings[], size_t n);
+void d9__report_cells(struct d9__grid *grid, const struct d9__column *columns,
+		      const char *const headings[], size_t n, const void *row,
+		      const char *const unknown[]);
 
 void d9__report_cell(struct d9__grid *grid, struct d9__units units);
 void d9__report_cell_id(struct d9__grid *grid, uint64_t id);

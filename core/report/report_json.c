@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/hot_threads.h"
+#include "report/columns.h"
 #include "report/report.h"
 #include "report/report_heap.h"
 #include "report/report_idle.h"
@@ -94,41 +95,11 @@ void d9__report_json_worker(struct d9__json *json, const struct d9__report *repo
 			    const struct d9__worker *worker)
 {
 	const struct d9__analysis *a = report->analysis;
-	double ratio = d9__worker_cpu_ratio(worker);
-	struct d9__parts parts;
+	struct d9__worker_row row = d9__worker_row(a, worker);
+	struct d9__parts parts = d9__report_parts_of_worker(worker);
 
 	d9__json_open(json, NULL, '{');
-	d9__json_u64(json, "id", worker->id);
-	d9__json_u64(json, "process", a->process);
-	d9__json_string(json, "name", d9__analysis_worker_name(a, worker));
-	d9__json_u64(json, "tid", worker->tid);
-	d9__json_u64(json, "polls", worker->polls - worker->resumptions);
-	d9__json_u64(json, "resumptions", worker->resumptions);
-	d9__json_u64(json, "open_ended_polls", worker->open_ended);
-	d9__json_u64(json, "poll_ns", worker->poll_ns);
-	d9__json_u64(json, "parks", worker->parks);
-	d9__json_u64(json, "active_periods", worker->active_periods);
-	d9__json_u64(json, "awake_ns", worker->active_ns);
-	d9__json_u64(json, "parked_ns", worker->parked_ns);
-	d9__json_u64(json, "busy_ns", d9__worker_busy_ns(worker));
-	d9__json_double(json, "busy", d9__worker_busy(worker));
-	d9__json_double(json, "utilisation", d9__worker_utilisation(worker));
-	if (d9__worker_on_cpu(worker) < 0)
-		d9__json_null(json, "cpu_utilisation");
-	else
-		d9__json_double(json, "cpu_utilisation", d9__worker_on_cpu(worker));
-	if (ratio < 0) {
-		d9__json_null(json, "cpu_ns");
-		d9__json_null(json, "cpu_ratio");
-	} else {
-		d9__json_u64(json, "cpu_ns", worker->cpu_ns);
-		d9__json_double(json, "cpu_ratio", ratio);
-	}
-	d9__json_u64(json, "long_call_ns", d9__long_call_ns(worker));
-	d9__json_u64(json, "wakes_issued", worker->wakes_issued);
-	d9__json_u64(json, "local_queue_max", worker->local_max);
-	d9__json_u64(json, "handovers", worker->handovers);
-	parts = d9__report_parts_of_worker(worker);
+	d9__columns_json(json, d9__worker_columns, NULL, &row);
 	d9__time_parts_json(json, &parts, &worker->time, true);
 	d9__report_json_account(json, worker, &report->findings->owners[worker->number]);
 	put_kernel_waits(json, worker);

@@ -16,46 +16,30 @@
 
 /* ---- workers ---- */
 
-static void worker_row(struct d9__section *c, struct d9__grid *grid, const struct d9__worker *worker)
-{
-	const char *name = d9__analysis_worker_name(c->a, worker);
-	double on_cpu = d9__worker_on_cpu(worker);
-	bool parks = d9__report_section_records(c, "park") && worker->active_ns + worker->parked_ns;
-	struct d9__units none = { "-" };
-
-	d9__report_cell_id(grid, worker->id);
-	d9__grid_cell(grid, name ? name : "-", 0);
-	d9__report_cell(grid, parks ? d9__units_percent(d9__worker_busy(worker)) : none);
-	d9__report_cell(grid, d9__units_count(worker->polls - worker->resumptions));
-	d9__report_cell(grid, parks ? d9__units_count(worker->parks) : none);
-	d9__report_cell(grid, parks ? d9__units_ns(worker->active_ns) : none);
-	d9__report_cell(grid, parks ? d9__units_ns(worker->parked_ns) : none);
-	d9__report_cell(grid, on_cpu < 0 ? none : d9__units_percent(on_cpu));
-	if (c->page->width < D9__WIDE)
-		return;
-	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(&worker->calls, 0.99)));
-	d9__report_cell(grid, d9__units_ns(worker->calls.max));
-	d9__report_cell_id(grid, worker->tid);
-}
-
 static void put_workers(struct d9__section *c)
 {
+	static const char *const headings[] = { "ID",	 "NAME",    "BUSY",   "CALLS",
+						"PARKS", "AWAKE",   "PARKED", "ON CPU",
+						"P99",	 "LONGEST", "TID" };
+	static const char *const of_parks[] = { "BUSY", "PARKS", "AWAKE", "PARKED", NULL };
 	const struct d9__timeline *timeline = &c->a->timeline;
-	size_t n = d9__report_section_shown(c, timeline->n);
+	size_t n = d9__report_section_shown(c, timeline->n),
+	       width = c->page->width < D9__WIDE ? 8 : 11;
+	bool parks = d9__report_section_records(c, "park");
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Workers");
-	d9__grid_column(&grid, "ID", false, false);
-	d9__grid_column(&grid, "NAME", true, true);
-	d9__report_cell_columns(&grid, (const char *const[]){ "BUSY", "CALLS", "PARKS",
-						     "AWAKE", "PARKED", "ON CPU", NULL });
-	if (c->page->width >= D9__WIDE)
-		d9__report_cell_columns(&grid, (const char *const[]){ "P99", "LONGEST", "TID", NULL });
+	d9__report_cells_begin(&grid, d9__worker_columns, headings, width);
 	d9__grid_spare(&grid, (const char *const[]){ "AWAKE", "PARKED", "PARKS", "ON CPU", NULL });
-	for (size_t i = 0; i < n; i++)
-		worker_row(c, &grid, c->report->workers[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct d9__worker *worker = c->report->workers[i];
+		struct d9__worker_row row = d9__worker_row(c->a, worker);
+
+		d9__report_cells(&grid, d9__worker_columns, headings, width, &row,
+				 parks && worker->active_ns + worker->parked_ns ? NULL : of_parks);
+	}
 	d9__grid_print(&grid, c->page);
 	d9__report_section_more(c, n, timeline->n, "workers");
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Columns: the figures of a row of the report's text, of its JSON and of the tables of a query.
+ * Each has one meaning, one unit and one way to get at its value on all of these.
+ */
+
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+#include "analyze/analysis.h"
+#include "text/json.h"
+
+/* How a value is shown; the last three are texts in SQL. */
+enum d9__column_unit {
+	D9__AS_COUNT,
+	D9__AS_ID,
+	D9__AS_KEY, /* an id that no two rows of a table of SQL have */
+	D9__AS_NS,
+	D9__AS_BYTES,
+	D9__AS_SHARE, /* of 1; NULL below 0 */
+	D9__AS_FLAG,
+	D9__AS_OBJECT, /* in JSON alone, and of code's making: the table has its place and its
+			  meaning */
+	D9__AS_HEX,
+	D9__AS_TEXT,
+	D9__AS_NAME, /* may be cut in the report's text, where "-" stands for none; in SQL "" is
+			NULL */
+};
+
+/* A number that is not known in all rows: NULL in SQL and JSON. */
+struct d9__known {
+	bool is;
+	uint64_t n;
+};
+
+enum d9__column_type {
+	D9__OF_U64,
+	D9__OF_U32,
+	D9__OF_I64,
+	D9__OF_KNOWN,
+	D9__OF_DOUBLE,
+	D9__OF_BOOL,
+	D9__OF_STRING,
+	D9__OF_TEXT, /* struct d9_text */
+};
+
+/* Arrays of these are in JSON's order, and end with one without a name. */
+struct d9__column {
+	const char *key;     /* in JSON; NULL: it is not there */
+	const char *sql;     /* in SQL, likewise */
+	const char *heading; /* in the report's text, likewise */
+	enum d9__column_unit unit;
+	enum d9__column_type type; /* of the member at |at|, of the row or, if |inside|, of what its
+				      first member points to */
+	bool inside;
+	size_t at;
+	const char *meaning; /* in SQL's schema and REPORT-JSON.md; NULL: its name says it */
+};
+
+struct d9__value {
+	bool is;    /* false: there is none */
+	uint64_t n; /* a number, or a flag */
+	double share;
+	const char *text; /* of |len| bytes; not terminated */
+	size_t len;
+};
+
+/* False behind the last of an array. */
+static inline bool d9__column_is(const struct d9__column *column)
+{
+	return column->key || column->sql || column->heading;
+}
+
+/* The column with the name |heading| in the report's text; NULL: there is none. */
+const struct d9__column *d9__column_headed(const struct d9__column *columns, const char *heading);
+
+struct d9__value d9__column_value(const struct d9__column *column, const void *row);
+
+/*
+ * Write the keys of |columns| behind the key |after| (NULL: from the first on) up to the next
+ * object of the caller's making.
+ */
+void d9__columns_json(struct d9__json *json, const struct d9__column *columns, const char *after,
+		      const void *row);
+
+/* ---- rows ---- */
+
+struct d9__worker_row {
+	const struct d9__worker *worker;
+	uint64_t process, calls, busy_ns, long_call_ns, p99_ns;
+	const char *name;
+	double busy, utilisation, on_cpu, cpu_ratio;
+	struct d9__known cpu_ns;
+};
+extern const struct d9__column d9__worker_columns[];
+struct d9__worker_row d9__worker_row(const struct d9__analysis *a, const struct d9__worker *worker);
