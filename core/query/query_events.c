@@ -11,12 +11,6 @@
 #include "query/query_spans.h"
 #include "read/known_text.h"
 
-uint64_t d9__query_callback(const struct d9__query_process *process,
-			    const struct d9__callback *callback)
-{
-	return callback->number * process->n_processes + process->number + 1;
-}
-
 /* The id, in all processes, of what is the |number|th of its process, from 1; 0: there is none. */
 static uint64_t id_of(const struct d9__query_process *process, uint64_t number)
 {
@@ -134,7 +128,7 @@ static void on_piece(void *context, struct d9__worker *worker, const struct d9__
 		.any = true,
 		.id = id_of(process, piece->number),
 		.task = piece->task->id,
-		.callback = d9__query_callback(process, piece->task->callback),
+		.callback = d9__callback_id(&process->analysis, piece->task->callback),
 		.start_ns = piece->start_ns,
 		.duration_ns = piece->end_ns - piece->start_ns,
 		.delay_ns = lane->open_delay_ns,
@@ -156,7 +150,7 @@ static void put_run(struct d9__query_process *process, const struct d9__call_end
 	d9__query_u64(&row, process->number);
 	d9__query_u64(&row, call->worker);
 	d9__query_u64(&row, call->task);
-	d9__query_u64(&row, d9__query_callback(process, call->callback));
+	d9__query_u64(&row, d9__callback_id(&process->analysis, call->callback));
 	d9__query_known(&row, call->caller, id_of(process, call->caller));
 	d9__query_known(&row, call->piece, id_of(process, call->piece));
 	d9__query_u64(&row, call->start_ns);
@@ -309,7 +303,7 @@ static void put_task(struct d9__query_process *process, const struct d9_event *e
 	d9__query_u64(&row, process->number);
 	d9__query_u64(&row, id);
 	if (task && task->callback)
-		d9__query_u64(&row, d9__query_callback(process, task->callback));
+		d9__query_u64(&row, d9__callback_id(&process->analysis, task->callback));
 	else
 		d9__query_null(&row);
 	put_text(&row, event, D9_TASK_SPAWN_KIND);
@@ -602,7 +596,8 @@ static void put_unended(struct d9__query_process *process, const struct d9__work
 				 .unended = true,
 				 .id = id_of(process, piece->number),
 				 .task = piece->task->id,
-				 .callback = d9__query_callback(process, piece->task->callback),
+				 .callback =
+					 d9__callback_id(&process->analysis, piece->task->callback),
 				 .start_ns = piece->start_ns,
 				 .delay_ns = lane->open_delay_ns,
 				 .local_queue = lane->open_queue,

@@ -63,10 +63,6 @@ int d9__query_process_finish(struct d9__query_process *process, const struct d9_
 
 void d9__query_process_release(struct d9__query_process *process);
 
-/* callbacks.callback of |callback|, the same in each pass. */
-uint64_t d9__query_callback(const struct d9__query_process *process,
-			    const struct d9__callback *callback);
-
 /*
  * Return the stack's number + 1, or 0: the event has none, or out of memory, which is noted in
  * |process|.

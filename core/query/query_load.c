@@ -138,35 +138,22 @@ static void put_metadata(struct load *load, const struct d9__query_process *proc
 static void put_workers(struct load *load, const struct d9__query_process *process)
 {
 	const struct d9__analysis *a = &process->analysis;
+	struct d9__worker_row row;
 
 	for (size_t i = 0; i < a->timeline.n; i++) {
-		struct d9__worker_row row = d9__worker_row(a, a->timeline.items[i]);
-
+		d9__worker_row(&row, a, a->timeline.items[i]);
 		d9__query_put(&load->rows, D9__QUERY_WORKERS, &row);
 	}
 }
 
 static void put_callbacks(struct load *load, const struct d9__query_process *process)
 {
-	const struct d9__callbacks *callbacks = &process->analysis.callbacks;
-	char kinds[128];
+	const struct d9__analysis *a = &process->analysis;
+	struct d9__callback_row row;
 
-	for (size_t i = 0; i < callbacks->n; i++) {
-		const struct d9__callback *callback = callbacks->items[i];
-		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_CALLBACKS);
-		size_t len;
-		const char *name = d9__callback_name(callback, &len);
-
-		d9__query_u64(&row, d9__query_callback(process, callback));
-		d9__query_u64(&row, process->number);
-		d9__query_text(&row, name, len);
-		d9__query_string(&row, callback->location);
-		d9__query_string(&row, callback->source);
-		d9__query_string(&row, d9__callback_site(callback));
-		d9__query_string(&row,
-				 d9__callback_kinds(callbacks, callback, kinds, sizeof(kinds)));
-		d9__query_u64(&row, callback->internal);
-		d9__query_row_done(&row);
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		d9__callback_row(&row, a, a->callbacks.items[i]);
+		d9__query_put(&load->rows, D9__QUERY_CALLBACKS, &row);
 	}
 }
 
@@ -278,8 +265,9 @@ static void put_evidence(struct load *load, const struct d9__query_process *proc
 		d9__query_known(&row, evidence->has_worker, evidence->worker);
 		d9__query_known(&row, evidence->task, evidence->task);
 		d9__query_known(&row, evidence->callback,
-				evidence->callback ? d9__query_callback(process, evidence->callback)
-						   : 0);
+				evidence->callback
+					? d9__callback_id(&process->analysis, evidence->callback)
+					: 0);
 		d9__query_row_done(&row);
 	}
 }

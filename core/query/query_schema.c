@@ -42,17 +42,8 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		.shared = d9__worker_columns,
 		.order = (const char *const[]){ "process", "worker", "name", "tid", "calls",
 			"poll_ns", "parks", "parked_ns", "awake_ns", "cpu_ns", NULL } },
-	[D9__QUERY_CALLBACKS] = { "callbacks",
-		"CREATE TABLE callbacks ( -- functions that loops call, one row per place of registration\n"
-		"  callback INTEGER PRIMARY KEY,\n"
-		"  process INTEGER,\n"
-		"  name TEXT, -- the function, else module+0xoffset\n"
-		"  location TEXT, -- CALLBACK @ SITE as in the trace\n"
-		"  source TEXT, -- file.c:12 of the function, or NULL\n"
-		"  site TEXT, -- where it was registered, or NULL\n"
-		"  kind TEXT, -- io, timer, signal, idle, ..., several joined by +\n"
-		"  internal INTEGER -- 1: the loop library's own\n"
-		")", 8, NULL },
+	[D9__QUERY_CALLBACKS] = { .name = "callbacks", .shared = d9__callback_columns,
+		.about = "functions that loops call, one row per place of registration" },
 	[D9__QUERY_TASKS] = { "tasks",
 		"CREATE TABLE tasks ( -- registrations: events, watchers, sources\n"
 		"  process INTEGER,\n"

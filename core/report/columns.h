@@ -90,12 +90,35 @@ void d9__columns_json(struct d9__json *json, const struct d9__column *columns, c
 
 /* ---- rows ---- */
 
+struct d9__quantiles {
+	uint64_t count, sum_ns, min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+};
+extern const struct d9__column d9__quantile_columns[];
+struct d9__quantiles d9__quantiles_of(const struct d9__histogram *h);
+
 struct d9__worker_row {
 	const struct d9__worker *worker;
-	uint64_t process, calls, busy_ns, long_call_ns, p99_ns;
+	uint64_t process, calls, busy_ns, long_call_ns;
 	const char *name;
 	double busy, utilisation, on_cpu, cpu_ratio;
 	struct d9__known cpu_ns;
 };
 extern const struct d9__column d9__worker_columns[];
-struct d9__worker_row d9__worker_row(const struct d9__analysis *a, const struct d9__worker *worker);
+void d9__worker_row(struct d9__worker_row *row, const struct d9__analysis *a,
+		    const struct d9__worker *worker);
+
+struct d9__callback_row {
+	const struct d9__callback *callback;
+	uint64_t id, process, off_estimated, longest_ns;
+	struct d9_text name;
+	const char *way, *site, *kind;
+	struct d9__quantiles calls;
+	double share; /* of all calls' time; 0 until a table sets it */
+	char way_text[512], kind_text[128];
+};
+extern const struct d9__column d9__callback_columns[];
+void d9__callback_row(struct d9__callback_row *row, const struct d9__analysis *a,
+		      const struct d9__callback *callback);
+
+/* Return the number of |callback| among those of all processes of a trace, from 1. */
+uint64_t d9__callback_id(const struct d9__analysis *a, const struct d9__callback *callback);

@@ -22,6 +22,44 @@
 
 #define OBJECT D9__AS_OBJECT, D9__OF_U64, false, 0
 
+/* How often threads left the CPU, as |off| samples tell, of which |switches| were taken in slices
+ * of the time. */
+static uint64_t estimate(const struct d9__analysis *a, uint64_t off, uint64_t switches)
+{
+	return d9__samples_estimate(off, switches, d9__analysis_switch_share(a));
+}
+
+/* ---- durations ---- */
+
+#define ROW(member) AT(struct d9__quantiles, member)
+
+const struct d9__column d9__quantile_columns[] = {
+	{ "count", NULL, NULL, D9__AS_COUNT, ROW(count), "how many" },
+	{ "sum_ns", NULL, NULL, D9__AS_NS, ROW(sum_ns), "all together" },
+	{ "min_ns", NULL, NULL, D9__AS_NS, ROW(min_ns), "the least" },
+	{ "p50_ns", NULL, "P50", D9__AS_NS, ROW(p50_ns), "half of them are no longer" },
+	{ "p90_ns", NULL, "P90", D9__AS_NS, ROW(p90_ns), "90 % are no longer" },
+	{ "p99_ns", NULL, "P99", D9__AS_NS, ROW(p99_ns), "99 % are no longer" },
+	{ "p999_ns", NULL, NULL, D9__AS_NS, ROW(p999_ns), "99.9 % are no longer" },
+	{ "max_ns", NULL, "LONGEST", D9__AS_NS, ROW(max_ns), "the longest" },
+	{ .key = NULL },
+};
+#undef ROW
+
+struct d9__quantiles d9__quantiles_of(const struct d9__histogram *h)
+{
+	return (struct d9__quantiles) {
+		.count = h->count,
+		.sum_ns = h->sum,
+		.min_ns = h->min,
+		.p50_ns = d9__histogram_quantile(h, 0.5),
+		.p90_ns = d9__histogram_quantile(h, 0.9),
+		.p99_ns = d9__histogram_quantile(h, 0.99),
+		.p999_ns = d9__histogram_quantile(h, 0.999),
+		.max_ns = h->max,
+	};
+}
+
 /* ---- workers ---- */
 
 #define ROW(member) AT(struct d9__worker_row, member)
@@ -66,24 +104,22 @@ const struct d9__column d9__worker_columns[] = {
 	{ "account", NULL, NULL, OBJECT, "whose its time was" },
 	{ "kernel_waits", NULL, NULL, OBJECT, "*quantiles* of the waits above 0" },
 	{ "samples", NULL, NULL, OBJECT, "of its thread" },
-	{ NULL, NULL, "P99", D9__AS_NS, ROW(p99_ns), NULL },
-	{ NULL, NULL, "LONGEST", D9__AS_NS, OF(calls.max), NULL },
 	{ .key = NULL },
 };
 #undef ROW
 #undef OF
 
-struct d9__worker_row d9__worker_row(const struct d9__analysis *a, const struct d9__worker *worker)
+void d9__worker_row(struct d9__worker_row *row, const struct d9__analysis *a,
+		    const struct d9__worker *worker)
 {
 	double ratio = d9__worker_cpu_ratio(worker);
 
-	return (struct d9__worker_row) {
+	*row = (struct d9__worker_row) {
 		.worker = worker,
 		.process = a->process,
 		.calls = worker->polls - worker->resumptions,
 		.busy_ns = d9__worker_busy_ns(worker),
 		.long_call_ns = d9__long_call_ns(worker),
-		.p99_ns = d9__histogram_quantile(&worker->calls, 0.99),
 		.name = d9__analysis_worker_name(a, worker),
 		.busy = d9__worker_busy(worker),
 		.utilisation = d9__worker_utilisation(worker),
@@ -91,4 +127,83 @@ struct d9__worker_row d9__worker_row(const struct d9__analysis *a, const struct 
 		.cpu_ratio = ratio,
 		.cpu_ns = { ratio >= 0, worker->cpu_ns },
 	};
+}
+
+/* ---- callbacks ---- */
+
+#define ROW(member) AT(struct d9__callback_row, member)
+#define OF(member)  IN(struct d9__callback, member)
+
+const struct d9__column d9__callback_columns[] = {
+	{ NULL, "callback", NULL, D9__AS_KEY, ROW(id), NULL },
+	{ "process", "process", NULL, D9__AS_ID, ROW(process), NULL },
+	{ "name", "name", NULL, D9__AS_TEXT, ROW(name), "the function, else module+0xoffset" },
+	{ "location", "location", NULL, D9__AS_TEXT, OF(location),
+	  "CALLBACK @ SITE as in the trace" },
+	{ "way", NULL, NULL, D9__AS_TEXT, ROW(way),
+	  "of a function that a loop library calls inside a callback of its own: both" },
+	{ "source", "source", "SOURCE", D9__AS_TEXT, OF(source),
+	  "file.c:12 of the function, or NULL" },
+	{ "site", "site", "MADE AT", D9__AS_TEXT, ROW(site), "where it was registered, or NULL" },
+	{ "kind", "kind", "KIND", D9__AS_TEXT, ROW(kind),
+	  "io, timer, signal, idle, ..., several joined by +" },
+	{ "internal", "internal", NULL, D9__AS_FLAG, OF(internal), "1: the loop library's own" },
+	{ "polls", NULL, "CALLS", D9__AS_COUNT, OF(calls), "calls, resumptions not counted" },
+	{ "total_ns", NULL, "TOTAL", D9__AS_NS, ROW(calls.sum_ns),
+	  "of its calls, without loops in them" },
+	{ "min_ns", NULL, NULL, D9__AS_NS, ROW(calls.min_ns), "the shortest call" },
+	{ "p50_ns", NULL, "P50", D9__AS_NS, ROW(calls.p50_ns), "half of the calls are no longer" },
+	{ "p90_ns", NULL, NULL, D9__AS_NS, ROW(calls.p90_ns), "90 % are no longer" },
+	{ "p99_ns", NULL, "P99", D9__AS_NS, ROW(calls.p99_ns), "99 % are no longer" },
+	{ "max_ns", NULL, NULL, D9__AS_NS, ROW(calls.max_ns), "the longest call" },
+	{ "over_1ms", NULL, NULL, D9__AS_COUNT, OF(over_1ms), "calls" },
+	{ "over_10ms", NULL, NULL, D9__AS_COUNT, OF(over_10ms), "calls" },
+	{ "over_50ms", NULL, NULL, D9__AS_COUNT, OF(over_50ms), "calls" },
+	{ "open_ended", NULL, NULL, D9__AS_COUNT, OF(open_ended),
+	  "calls that were ended by the next poll or park" },
+	{ "time", NULL, NULL, OBJECT, "*time*" },
+	{ "tasks", NULL, NULL, OBJECT, "`time`: *time* of its tasks" },
+	{ "loops_inside", NULL, NULL, OBJECT, "of calls that ran a loop" },
+	{ "tasks_spawned", NULL, "MADE", D9__AS_COUNT, OF(spawned), "its registrations" },
+	{ "tasks_ended", NULL, "ENDED", D9__AS_COUNT, OF(ended), "of these, removed" },
+	{ "tasks_alive", NULL, "AT END", D9__AS_COUNT, OF(alive), "registered at the end" },
+	{ "tasks_peak", NULL, "PEAK", D9__AS_COUNT, OF(peak_alive), "most at once" },
+	{ "on_cpu_samples", NULL, NULL, D9__AS_COUNT, OF(on_samples), "inside its calls" },
+	{ "off_cpu_samples", NULL, NULL, D9__AS_COUNT, OF(off_samples), "inside its calls" },
+	{ "off_cpu_estimated", NULL, NULL, D9__AS_COUNT, ROW(off_estimated),
+	  "how often threads left the CPU" },
+	{ "sampled", NULL, NULL, OBJECT, "*weight* of the on-CPU samples" },
+	{ "delays", NULL, NULL, OBJECT, "*quantiles*" },
+	{ "lateness", NULL, NULL, OBJECT, "*quantiles*" },
+	{ NULL, NULL, "LONGEST", D9__AS_NS, ROW(longest_ns), NULL },
+	{ NULL, NULL, "SHARE", D9__AS_SHARE, ROW(share), NULL },
+	{ .key = NULL },
+};
+#undef ROW
+#undef OF
+
+uint64_t d9__callback_id(const struct d9__analysis *a, const struct d9__callback *callback)
+{
+	return callback->number * (a->processes ? a->processes->n : 1) + a->process + 1;
+}
+
+void d9__callback_row(struct d9__callback_row *row, const struct d9__analysis *a,
+		      const struct d9__callback *callback)
+{
+	*row = (struct d9__callback_row) {
+		.callback = callback,
+		.id = d9__callback_id(a, callback),
+		.process = a->process,
+		.off_estimated = estimate(a, callback->off_samples, callback->switches),
+		.site = d9__callback_site(callback),
+		.calls = d9__quantiles_of(&callback->durations),
+	};
+	row->name.data = d9__callback_name(callback, &row->name.len);
+	row->way = d9__callback_way(callback, row->way_text, sizeof(row->way_text));
+	row->kind =
+		d9__callback_kinds(&a->callbacks, callback, row->kind_text, sizeof(row->kind_text));
+	/* A loop that a call runs keeps it open, and has its own callbacks in the table. */
+	row->longest_ns = row->calls.max_ns > callback->nested.longest_ns
+				  ? row->calls.max_ns
+				  : callback->nested.longest_ns;
 }

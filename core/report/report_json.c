@@ -95,9 +95,10 @@ void d9__report_json_worker(struct d9__json *json, const struct d9__report *repo
 			    const struct d9__worker *worker)
 {
 	const struct d9__analysis *a = report->analysis;
-	struct d9__worker_row row = d9__worker_row(a, worker);
 	struct d9__parts parts = d9__report_parts_of_worker(worker);
+	struct d9__worker_row row;
 
+	d9__worker_row(&row, a, worker);
 	d9__json_open(json, NULL, '{');
 	d9__columns_json(json, d9__worker_columns, NULL, &row);
 	d9__time_parts_json(json, &parts, &worker->time, true);
@@ -112,32 +113,12 @@ void d9__report_json_worker(struct d9__json *json, const struct d9__report *repo
 void d9__report_json_callback(struct d9__json *json, const struct d9__analysis *a,
 		       const struct d9__callback *callback)
 {
-	const struct d9__histogram *h = &callback->durations;
-	char kinds[128], way[512];
-	struct d9__parts parts;
+	struct d9__parts parts = d9__report_parts_of_callback(a, callback);
+	struct d9__callback_row row;
 
+	d9__callback_row(&row, a, callback);
 	d9__json_open(json, NULL, '{');
-	d9__json_u64(json, "process", a->process);
-	d9__report_json_callback_name(json, "name", callback);
-	d9__json_string(json, "location", callback->location);
-	d9__json_string(json, "way", d9__callback_way(callback, way, sizeof(way)));
-	d9__json_string(json, "source", callback->source);
-	d9__json_string(json, "site", d9__callback_site(callback));
-	d9__json_string(json, "kind",
-			d9__callback_kinds(&a->callbacks, callback, kinds, sizeof(kinds)));
-	d9__json_bool(json, "internal", callback->internal);
-	d9__json_u64(json, "polls", callback->calls);
-	d9__json_u64(json, "total_ns", h->sum);
-	d9__json_u64(json, "min_ns", h->min);
-	d9__json_u64(json, "p50_ns", d9__histogram_quantile(h, 0.5));
-	d9__json_u64(json, "p90_ns", d9__histogram_quantile(h, 0.9));
-	d9__json_u64(json, "p99_ns", d9__histogram_quantile(h, 0.99));
-	d9__json_u64(json, "max_ns", h->max);
-	d9__json_u64(json, "over_1ms", callback->over_1ms);
-	d9__json_u64(json, "over_10ms", callback->over_10ms);
-	d9__json_u64(json, "over_50ms", callback->over_50ms);
-	d9__json_u64(json, "open_ended", callback->open_ended);
-	parts = d9__report_parts_of_callback(a, callback);
+	d9__columns_json(json, d9__callback_columns, NULL, &row);
 	d9__time_parts_json(json, &parts, &callback->time, false);
 	d9__report_json_tasks_time(json, a, callback);
 	d9__json_open(json, "loops_inside", '{');
@@ -147,13 +128,7 @@ void d9__report_json_callback(struct d9__json *json, const struct d9__analysis *
 	d9__json_u64(json, "longest_open_ns", callback->nested.longest_ns);
 	d9__json_u64(json, "depth", callback->nested.depth);
 	d9__json_close(json, '}');
-	d9__json_u64(json, "tasks_spawned", callback->spawned);
-	d9__json_u64(json, "tasks_ended", callback->ended);
-	d9__json_i64(json, "tasks_alive", callback->alive);
-	d9__json_i64(json, "tasks_peak", callback->peak_alive);
-	d9__json_u64(json, "on_cpu_samples", callback->on_samples);
-	d9__json_u64(json, "off_cpu_samples", callback->off_samples);
-	put_estimate(json, "off_cpu_estimated", a, callback->off_samples, callback->switches);
+	d9__columns_json(json, d9__callback_columns, "loops_inside", &row);
 	put_weight(json, "sampled", &callback->weight);
 	d9__json_open(json, "delays", '{');
 	d9__report_json_quantiles(json, &callback->delays);

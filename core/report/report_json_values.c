@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "report/columns.h"
 #include "report/report_json_values.h"
 #include "text/units.h"
 
@@ -23,14 +24,9 @@ void d9__report_json_moment(struct d9__json *json, const struct d9__analysis *a,
 
 void d9__report_json_quantiles(struct d9__json *json, const struct d9__histogram *h)
 {
-	d9__json_u64(json, "count", h->count);
-	d9__json_u64(json, "sum_ns", h->sum);
-	d9__json_u64(json, "min_ns", h->min);
-	d9__json_u64(json, "p50_ns", d9__histogram_quantile(h, 0.5));
-	d9__json_u64(json, "p90_ns", d9__histogram_quantile(h, 0.9));
-	d9__json_u64(json, "p99_ns", d9__histogram_quantile(h, 0.99));
-	d9__json_u64(json, "p999_ns", d9__histogram_quantile(h, 0.999));
-	d9__json_u64(json, "max_ns", h->max);
+	struct d9__quantiles quantiles = d9__quantiles_of(h);
+
+	d9__columns_json(json, d9__quantile_columns, NULL, &quantiles);
 }
 
 void d9__report_json_callback_name(struct d9__json *json, const char *key,

@@ -18,60 +18,38 @@
 
 static void put_workers(struct d9__section *c)
 {
-	static const char *const headings[] = { "ID",	 "NAME",    "BUSY",   "CALLS",
-						"PARKS", "AWAKE",   "PARKED", "ON CPU",
-						"P99",	 "LONGEST", "TID" };
+	static const char *const headings[] = { "ID",	 "NAME",  "BUSY",   "CALLS",
+						"PARKS", "AWAKE", "PARKED", "ON CPU" };
+	static const char *const of_calls[] = { "P99", "LONGEST" }, *const of_thread[] = { "TID" };
 	static const char *const of_parks[] = { "BUSY", "PARKS", "AWAKE", "PARKED", NULL };
 	const struct d9__timeline *timeline = &c->a->timeline;
-	size_t n = d9__report_section_shown(c, timeline->n),
-	       width = c->page->width < D9__WIDE ? 8 : 11;
-	bool parks = d9__report_section_records(c, "park");
+	size_t n = d9__report_section_shown(c, timeline->n);
+	bool parks = d9__report_section_records(c, "park"), wide = c->page->width >= D9__WIDE;
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Workers");
-	d9__report_cells_begin(&grid, d9__worker_columns, headings, width);
+	d9__report_cells_begin(&grid, d9__worker_columns, headings, 8);
+	d9__report_cells_begin(&grid, d9__quantile_columns, of_calls, wide ? 2 : 0);
+	d9__report_cells_begin(&grid, d9__worker_columns, of_thread, wide);
 	d9__grid_spare(&grid, (const char *const[]){ "AWAKE", "PARKED", "PARKS", "ON CPU", NULL });
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__worker *worker = c->report->workers[i];
-		struct d9__worker_row row = d9__worker_row(c->a, worker);
+		struct d9__quantiles calls = d9__quantiles_of(&worker->calls);
+		struct d9__worker_row row;
 
-		d9__report_cells(&grid, d9__worker_columns, headings, width, &row,
+		d9__worker_row(&row, c->a, worker);
+		d9__report_cells(&grid, d9__worker_columns, headings, 8, &row,
 				 parks && worker->active_ns + worker->parked_ns ? NULL : of_parks);
+		d9__report_cells(&grid, d9__quantile_columns, of_calls, wide ? 2 : 0, &calls, NULL);
+		d9__report_cells(&grid, d9__worker_columns, of_thread, wide, &row, NULL);
 	}
 	d9__grid_print(&grid, c->page);
 	d9__report_section_more(c, n, timeline->n, "workers");
 }
 
 /* ---- callbacks ---- */
-
-static void callback_row(struct d9__section *c, struct d9__grid *grid,
-			 const struct d9__callback *callback, uint64_t all_ns)
-{
-	const struct d9__histogram *h = &callback->durations;
-	char kinds[128];
-
-	d9__report_cell(grid, d9__units_ns(h->sum));
-	d9__report_cell(grid, d9__units_count(callback->calls));
-	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
-	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
-	/* A loop that a call runs keeps it open, and has its own callbacks in the table. */
-	d9__report_cell(grid, d9__units_ns(callback->nested.longest_ns > h->max ? callback->nested.longest_ns : h->max));
-	if (c->page->width >= D9__WIDE) {
-		d9__report_cell(grid, d9__units_percent(all_ns ? (double)h->sum / (double)all_ns : 0));
-		d9__grid_cell(grid,
-			      d9__callback_kinds(&c->a->callbacks, callback, kinds, sizeof(kinds)),
-			      0);
-	}
-	d9__report_cell_callback(grid, callback, c->page->width < D9__VERY_WIDE);
-	if (c->page->width >= D9__VERY_WIDE) {
-		const char *site = d9__callback_site(callback);
-
-		d9__grid_cell(grid, callback->source ? callback->source : "", 0);
-		d9__grid_cell(grid, site ? site : "", 0);
-	}
-}
 
 static uint64_t sum_of_calls(const struct d9__analysis *a)
 {
@@ -96,28 +74,31 @@ static bool were_preempted(const struct d9__section *c, size_t n)
 
 static void callbacks_table(struct d9__section *c, size_t rows)
 {
+	static const char *const headings[] = { "TOTAL",   "CALLS", "P50", "P99",
+						"LONGEST", "SHARE", "KIND" };
+	static const char *const places[] = { "SOURCE", "MADE AT" };
 	size_t n = c->report->n_callbacks < rows ? c->report->n_callbacks : rows;
+	size_t shown = c->page->width < D9__WIDE ? 5 : 7;
+	size_t told = c->page->width < D9__VERY_WIDE ? 0 : 2;
 	struct d9__grid grid = { .n_columns = 0 };
 	uint64_t all_ns = sum_of_calls(c->a);
+	struct d9__callback_row row;
 
 	if (n == 0)
 		return;
 	d9__page_section(c->page, were_preempted(c, n) ? "Callbacks by time, preempted included"
 						       : "Callbacks by total time");
-	d9__report_cell_columns(&grid, (const char *const[]){ "TOTAL", "CALLS", "P50",
-						     "P99", "LONGEST", NULL });
-	if (c->page->width >= D9__WIDE) {
-		d9__grid_column(&grid, "SHARE", false, false);
-		d9__grid_column(&grid, "KIND", true, false);
-	}
+	d9__report_cells_begin(&grid, d9__callback_columns, headings, shown);
 	d9__grid_column(&grid, "CALLBACK", true, true);
-	if (c->page->width >= D9__VERY_WIDE) {
-		d9__grid_column(&grid, "SOURCE", true, false);
-		d9__grid_column(&grid, "MADE AT", true, false);
-	}
+	d9__report_cells_begin(&grid, d9__callback_columns, places, told);
 	d9__grid_spare(&grid, (const char *const[]){ "P50", "P99", NULL });
-	for (size_t i = 0; i < n; i++)
-		callback_row(c, &grid, c->report->callbacks[i], all_ns);
+	for (size_t i = 0; i < n; i++) {
+		d9__callback_row(&row, c->a, c->report->callbacks[i]);
+		row.share = all_ns ? (double)row.calls.sum_ns / (double)all_ns : 0;
+		d9__report_cells(&grid, d9__callback_columns, headings, shown, &row, NULL);
+		d9__report_cell_callback(&grid, row.callback, !told);
+		d9__report_cells(&grid, d9__callback_columns, places, told, &row, NULL);
+	}
 	d9__grid_print(&grid, c->page);
 	d9__report_section_more(c, n, c->report->n_callbacks, "callbacks");
 }
@@ -216,29 +197,26 @@ static int compare_alive(const void *left, const void *right)
 	return a->spawned > b->spawned ? -1 : a->spawned < b->spawned;
 }
 
-static void task_row(struct d9__grid *grid, const struct d9__callback *callback)
-{
-	d9__report_cell(grid, d9__units_count((uint64_t)callback->peak_alive));
-	d9__report_cell(grid, d9__units_count((uint64_t)callback->alive));
-	d9__report_cell(grid, d9__units_count(callback->spawned));
-	d9__report_cell(grid, d9__units_count(callback->ended));
-	d9__report_cell_callback(grid, callback, true);
-}
-
 static void put_task_makers(struct d9__section *c)
 {
+	static const char *const headings[] = { "PEAK", "AT END", "MADE", "ENDED" };
 	size_t all = c->report->n_callbacks, n = d9__report_section_shown(c, all), with = 0;
 	const struct d9__callback **sorted = d9__report_section_sorted(c, compare_alive);
 	struct d9__grid grid = { .n_columns = 0 };
+	struct d9__callback_row row;
 
 	if (!sorted)
 		return;
-	d9__report_cell_columns(&grid, (const char *const[]){ "PEAK", "AT END", "MADE", "ENDED", NULL });
+	d9__report_cells_begin(&grid, d9__callback_columns, headings, 4);
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "ENDED", "PEAK", NULL });
-	for (size_t i = 0; i < all; i++)
-		if (sorted[i]->spawned && with++ < n)
-			task_row(&grid, sorted[i]);
+	for (size_t i = 0; i < all; i++) {
+		if (!sorted[i]->spawned || with++ >= n)
+			continue;
+		d9__callback_row(&row, c->a, sorted[i]);
+		d9__report_cells(&grid, d9__callback_columns, headings, 4, &row, NULL);
+		d9__report_cell_callback(&grid, sorted[i], true);
+	}
 	d9__grid_print(&grid, c->page);
 	d9__report_section_more(c, n, with, "callbacks");
 	free(sorted);

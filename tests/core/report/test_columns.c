@@ -13,7 +13,9 @@ static const struct {
 	const struct d9__column *columns;
 	const char *part;
 } tables[] = {
+	{ d9__quantile_columns, "\n| key of *quantiles* |" },
 	{ d9__worker_columns, "\n## `workers[]`\n" },
+	{ d9__callback_columns, "\n## `callbacks[]`\n" },
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
