@@ -298,20 +298,19 @@ static void put_task(struct d9__query_process *process, const struct d9_event *e
 {
 	uint64_t id = known(event, D9_TASK_SPAWN_TASK_ID);
 	const struct d9__traced_task *task = d9__table_find(&process->analysis.tasks.table, id);
-	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_TASKS);
+	const struct d9__callback *callback = task ? task->callback : NULL;
+	const struct d9__analysis *a = &process->analysis;
+	struct d9__task_row row = {
+		.process = process->number,
+		.task = id,
+		.callback = { callback, callback ? d9__callback_id(a, callback) : 0 },
+		.kind = d9__known_text(event, D9_TASK_SPAWN_KIND),
+		.fd = { is_told(event, D9_TASK_SPAWN_FD), known(event, D9_TASK_SPAWN_FD) },
+		.name = d9__known_text(event, D9_TASK_SPAWN_NAME),
+		.spawned_ns = event->timestamp_ns,
+	};
 
-	d9__query_u64(&row, process->number);
-	d9__query_u64(&row, id);
-	if (task && task->callback)
-		d9__query_u64(&row, d9__callback_id(&process->analysis, task->callback));
-	else
-		d9__query_null(&row);
-	put_text(&row, event, D9_TASK_SPAWN_KIND);
-	d9__query_known(&row, is_told(event, D9_TASK_SPAWN_FD), known(event, D9_TASK_SPAWN_FD));
-	put_text(&row, event, D9_TASK_SPAWN_NAME);
-	d9__query_u64(&row, event->timestamp_ns);
-	d9__query_null(&row);
-	d9__query_row_done(&row);
+	d9__query_put(process->rows, D9__QUERY_TASKS, &row);
 }
 
 /* Set the column of |sql| in the row of |process| and |key|, which is a number or, in hex, a text.

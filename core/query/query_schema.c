@@ -44,18 +44,8 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 			"poll_ns", "parks", "parked_ns", "awake_ns", "cpu_ns", NULL } },
 	[D9__QUERY_CALLBACKS] = { .name = "callbacks", .shared = d9__callback_columns,
 		.about = "functions that loops call, one row per place of registration" },
-	[D9__QUERY_TASKS] = { "tasks",
-		"CREATE TABLE tasks ( -- registrations: events, watchers, sources\n"
-		"  process INTEGER,\n"
-		"  task INTEGER, -- its id\n"
-		"  callback INTEGER, -- callbacks.callback\n"
-		"  kind TEXT,\n"
-		"  fd INTEGER, -- descriptor, or NULL\n"
-		"  name TEXT, -- by the program, or NULL\n"
-		"  spawned_ns INTEGER, -- when it was registered, ns\n"
-		"  ended_ns INTEGER, -- when it was removed, ns; NULL: it lives at the end\n"
-		"  PRIMARY KEY (process, task)\n"
-		") WITHOUT ROWID", 8, NULL },
+	[D9__QUERY_TASKS] = { .name = "tasks", .shared = d9__task_columns,
+		.about = "registrations: events, watchers, sources", .key = "process, task" },
 	[D9__QUERY_RUNS] = { "runs",
 		"CREATE TABLE runs ( -- of callbacks: calls of a loop, and of its library in them\n"
 		"  run INTEGER PRIMARY KEY, -- in the order of their starts\n"

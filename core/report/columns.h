@@ -122,3 +122,18 @@ void d9__callback_row(struct d9__callback_row *row, const struct d9__analysis *a
 
 /* Return the number of |callback| among those of all processes of a trace, from 1. */
 uint64_t d9__callback_id(const struct d9__analysis *a, const struct d9__callback *callback);
+
+/* All registrations together, and one of them. */
+struct d9__tasks_row {
+	const struct d9__tasks *tasks;
+	int64_t peak, at_end;
+};
+extern const struct d9__column d9__tasks_columns[];
+struct d9__tasks_row d9__tasks_row(const struct d9__tasks *tasks);
+
+struct d9__task_row {
+	uint64_t process, task, spawned_ns;
+	struct d9__known callback, fd, ended_ns;
+	struct d9_text kind, name;
+};
+extern const struct d9__column d9__task_columns[];

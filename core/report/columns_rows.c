@@ -207,3 +207,48 @@ void d9__callback_row(struct d9__callback_row *row, const struct d9__analysis *a
 				  ? row->calls.max_ns
 				  : callback->nested.longest_ns;
 }
+
+/* ---- tasks ---- */
+
+#define ROW(member) AT(struct d9__tasks_row, member)
+#define OF(member)  IN(struct d9__tasks, member)
+
+const struct d9__column d9__tasks_columns[] = {
+	{ "recorded", NULL, NULL, OBJECT, "*recorded* of their ends" },
+	{ "spawned", NULL, NULL, D9__AS_COUNT, OF(spawned), "registered in the trace" },
+	{ "uninstrumented", NULL, NULL, D9__AS_COUNT, OF(uninstrumented),
+	  "of these, those whose wakes cannot be seen" },
+	{ "ended", NULL, NULL, D9__AS_COUNT, OF(ended), "removed in the trace" },
+	{ "ended_without_spawn", NULL, NULL, D9__AS_COUNT, OF(ended_unspawned),
+	  "of these, registered before the trace" },
+	{ "alive_at_start", NULL, NULL, D9__AS_COUNT, OF(at_start), "registered before the trace" },
+	{ "peak_alive", NULL, NULL, D9__AS_COUNT, ROW(peak), "most at once" },
+	{ "alive_at_end", NULL, NULL, D9__AS_COUNT, ROW(at_end), "registered when the trace ends" },
+	{ "time", NULL, NULL, OBJECT, "*time* of all tasks" },
+	{ .key = NULL },
+};
+#undef ROW
+#undef OF
+
+struct d9__tasks_row d9__tasks_row(const struct d9__tasks *tasks)
+{
+	int64_t start = (int64_t)tasks->at_start;
+
+	return (struct d9__tasks_row) { tasks, start + tasks->peak_change, start + tasks->change };
+}
+
+#define ROW(member) AT(struct d9__task_row, member)
+
+const struct d9__column d9__task_columns[] = {
+	{ NULL, "process", NULL, D9__AS_ID, ROW(process), NULL },
+	{ NULL, "task", NULL, D9__AS_ID, ROW(task), "its id" },
+	{ NULL, "callback", NULL, D9__AS_ID, ROW(callback), "callbacks.callback" },
+	{ NULL, "kind", NULL, D9__AS_NAME, ROW(kind), NULL },
+	{ NULL, "fd", NULL, D9__AS_ID, ROW(fd), "descriptor, or NULL" },
+	{ NULL, "name", NULL, D9__AS_NAME, ROW(name), "by the program, or NULL" },
+	{ NULL, "spawned_ns", NULL, D9__AS_NS, ROW(spawned_ns), "when it was registered, ns" },
+	{ NULL, "ended_ns", NULL, D9__AS_NS, ROW(ended_ns),
+	  "when it was removed, ns; NULL: it lives at the end" },
+	{ .key = NULL },
+};
+#undef ROW

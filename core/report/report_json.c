@@ -177,18 +177,11 @@ static void put_queues(struct d9__json *json, const struct d9__analysis *a)
 
 static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
 {
-	const struct d9__tasks *tasks = &a->tasks;
-	int64_t start = (int64_t)tasks->at_start;
+	struct d9__tasks_row row = d9__tasks_row(&a->tasks);
 
 	d9__json_open(json, "tasks", '{');
 	d9__report_json_recorded(json, a, "task_end");
-	d9__json_u64(json, "spawned", tasks->spawned);
-	d9__json_u64(json, "uninstrumented", tasks->uninstrumented);
-	d9__json_u64(json, "ended", tasks->ended);
-	d9__json_u64(json, "ended_without_spawn", tasks->ended_unspawned);
-	d9__json_u64(json, "alive_at_start", tasks->at_start);
-	d9__json_i64(json, "peak_alive", start + tasks->peak_change);
-	d9__json_i64(json, "alive_at_end", start + tasks->change);
+	d9__columns_json(json, d9__tasks_columns, "recorded", &row);
 	d9__report_json_all_tasks_time(json, a);
 	d9__json_close(json, '}');
 }

@@ -225,17 +225,17 @@ static void put_task_makers(struct d9__section *c)
 static void put_tasks(struct d9__section *c)
 {
 	const struct d9__tasks *tasks = &c->a->tasks;
-	int64_t start = (int64_t)tasks->at_start;
+	struct d9__tasks_row row = d9__tasks_row(tasks);
 
 	if (tasks->spawned + tasks->at_start == 0)
 		return;
 	d9__page_section(c->page, "Tasks");
 	d9__page_line(c->page,
-			"%s made, %s ended, %s before the trace; at most %s at once, %s at the end",
-			d9__units_count(tasks->spawned).text, d9__units_count(tasks->ended).text,
-			d9__units_count(tasks->at_start).text,
-			d9__units_count((uint64_t)(start + tasks->peak_change)).text,
-			d9__units_count((uint64_t)(start + tasks->change)).text);
+		      "%s made, %s ended, %s before the trace; at most %s at once, %s at the end",
+		      d9__units_count(tasks->spawned).text, d9__units_count(tasks->ended).text,
+		      d9__units_count(tasks->at_start).text,
+		      d9__units_count((uint64_t)row.peak).text,
+		      d9__units_count((uint64_t)row.at_end).text);
 	if (d9__metadata_coverage(&c->a->metadata, "task_end") != D9__COVERAGE_FULL)
 		d9__page_line(c->page, "some ends are not visible: dial9 info tells what the hooks see");
 	put_task_makers(c);

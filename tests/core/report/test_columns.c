@@ -16,6 +16,8 @@ static const struct {
 	{ d9__quantile_columns, "\n| key of *quantiles* |" },
 	{ d9__worker_columns, "\n## `workers[]`\n" },
 	{ d9__callback_columns, "\n## `callbacks[]`\n" },
+	{ d9__tasks_columns, "\n## `tasks`\n" },
+	{ d9__task_columns, "" },
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
