@@ -68,16 +68,20 @@ int d9__query_rows_end(struct d9__query_rows *rows)
 	return rows->err ? rows->err : err;
 }
 
-void d9__query_u64(struct d9__query_row *row, uint64_t n)
+static void put_digits(struct d9__query_row *row, uint64_t n)
 {
 	char text[24];
 
-	if (n <= INT64_MAX) {
-		sqlite3_bind_int64(row->stmt, row->column++, (int64_t)n);
-		return;
-	}
 	snprintf(text, sizeof(text), "%" PRIu64, n);
 	sqlite3_bind_text(row->stmt, row->column++, text, -1, SQLITE_TRANSIENT);
+}
+
+void d9__query_u64(struct d9__query_row *row, uint64_t n)
+{
+	if (n <= INT64_MAX)
+		sqlite3_bind_int64(row->stmt, row->column++, (int64_t)n);
+	else
+		put_digits(row, n);
 }
 
 void d9__query_text(struct d9__query_row *row, const char *text, size_t len)
@@ -111,6 +115,8 @@ static void put_value(struct d9__query_row *row, const struct d9__column *column
 		d9__query_null(row);
 	else if (value.text)
 		d9__query_text(row, value.text, value.len);
+	else if (column->unit == D9__AS_DIGITS)
+		put_digits(row, value.n);
 	else if (column->unit == D9__AS_HEX)
 		d9__query_hex(row, value.n);
 	else

@@ -106,22 +106,9 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  waker_worker INTEGER, -- that it ran on; NULL: a thread without a loop, or not known\n"
 		"  reason TEXT -- fd, timer, signal, active, cross_thread, deferred, ...; NULL: not told\n"
 		")", 6, "CREATE INDEX wakes_by_task ON wakes(process, task, time_ns)" },
-	[D9__QUERY_SPANS] = { "spans",
-		"CREATE TABLE spans ( -- the program's own pieces of work\n"
-		"  process INTEGER,\n"
-		"  span TEXT, -- its id\n"
-		"  parent TEXT, -- spans.span, or NULL\n"
-		"  name TEXT, -- of a function that the loop library called, its name\n"
-		"  origin TEXT, -- where it is in the source\n"
-		"  worker INTEGER, -- of its last enter; NULL: a thread without a loop\n"
-		"  task INTEGER, -- whose call it began in; NULL: none\n"
-		"  first_ns INTEGER, -- first enter\n"
-		"  last_ns INTEGER, -- last exit; NULL: never left\n"
-		"  active_ns INTEGER, -- inside of it, ns\n"
-		"  enters INTEGER,\n"
-		"  closed INTEGER, -- 0: the trace ended first\n"
-		"  callback INTEGER -- 1: a function that the loop library called inside a callback of its own\n"
-		")", 13, "CREATE INDEX spans_by_name ON spans(name, first_ns)" },
+	[D9__QUERY_SPANS] = { .name = "spans", .about = "the program's own pieces of work",
+		.shared = d9__span_columns,
+		.index = "CREATE INDEX spans_by_name ON spans(name, first_ns)" },
 	[D9__QUERY_THREADS] = { "threads",
 		"CREATE TABLE threads ( -- that run a loop, or of which a sample was taken\n"
 		"  process INTEGER,\n"
@@ -246,7 +233,7 @@ static void put_column(FILE *out, const struct d9__column *column, bool last)
 	const char *meaning = column->meaning ? column->meaning : "";
 
 	fprintf(out, "  %s %s%s%s%s%s\n", column->sql,
-		column->unit >= D9__AS_HEX ? "TEXT" : "INTEGER",
+		column->unit >= D9__AS_DIGITS ? "TEXT" : "INTEGER",
 		column->unit == D9__AS_KEY ? " PRIMARY KEY" : "", last ? "" : ",",
 		*meaning ? " -- " : "", meaning);
 }

@@ -3,8 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,31 +59,25 @@ static struct span *new_span(struct d9__query_process *process, uint64_t id, str
 	return span;
 }
 
-static void put_id(struct d9__query_row *row, uint64_t id, char buf[24])
-{
-	snprintf(buf, 24, "%" PRIu64, id);
-	d9__query_string(row, id ? buf : NULL);
-}
-
 static void put_span(struct d9__query_process *process, const struct span *span, bool closed)
 {
-	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_SPANS);
-	char id[24], parent[24];
+	struct d9__span_row row = {
+		.process = process->number,
+		.id = { span->id, span->id },
+		.parent = { span->parent, span->parent },
+		.name = span->name,
+		.origin = span->origin,
+		.worker = { span->worker != NO_WORKER, span->worker },
+		.task = { span->task, span->task },
+		.first_ns = span->first_ns,
+		.last_ns = { span->last_ns, span->last_ns },
+		.active_ns = span->active_ns,
+		.enters = span->enters,
+		.closed = closed,
+		.callback = span->callback,
+	};
 
-	d9__query_u64(&row, process->number);
-	put_id(&row, span->id, id);
-	put_id(&row, span->parent, parent);
-	d9__query_string(&row, span->name);
-	d9__query_string(&row, *span->origin ? span->origin : NULL);
-	d9__query_known(&row, span->worker != NO_WORKER, span->worker);
-	d9__query_known(&row, span->task, span->task);
-	d9__query_u64(&row, span->first_ns);
-	d9__query_known(&row, span->last_ns, span->last_ns);
-	d9__query_u64(&row, span->active_ns);
-	d9__query_u64(&row, span->enters);
-	d9__query_u64(&row, closed);
-	d9__query_u64(&row, span->callback);
-	d9__query_row_done(&row);
+	d9__query_put(process->rows, D9__QUERY_SPANS, &row);
 }
 
 static void forget(struct d9__query_process *process, struct span *span)

@@ -12,10 +12,10 @@
 
 #include <dial9/reader.h>
 
-#include "analyze/analysis.h"
+#include "report/report.h"
 #include "text/json.h"
 
-/* How a value is shown; the last three are texts in SQL. */
+/* How a value is shown; the last four are texts in SQL. */
 enum d9__column_unit {
 	D9__AS_COUNT,
 	D9__AS_ID,
@@ -26,6 +26,7 @@ enum d9__column_unit {
 	D9__AS_FLAG,
 	D9__AS_OBJECT, /* in JSON alone, and of code's making: the table has its place and its
 			  meaning */
+	D9__AS_DIGITS, /* a number, which is a text in SQL */
 	D9__AS_HEX,
 	D9__AS_TEXT,
 	D9__AS_NAME, /* may be cut in the report's text, where "-" stands for none; in SQL "" is
@@ -137,3 +138,22 @@ struct d9__task_row {
 	struct d9_text kind, name;
 };
 extern const struct d9__column d9__task_columns[];
+
+/* Spans of one name, of one origin of these, and one of them. */
+extern const struct d9__column d9__span_name_columns[]; /* of struct d9__span_name */
+
+struct d9__span_origin_row {
+	const struct d9__span_type *type;
+	struct d9_text origin;
+	uint64_t over_10_p50;
+};
+extern const struct d9__column d9__span_origin_columns[];
+struct d9__span_origin_row d9__span_origin_row(const struct d9__span_type *type);
+
+struct d9__span_row {
+	uint64_t process, first_ns, active_ns, enters;
+	struct d9__known id, parent, worker, task, last_ns;
+	const char *name, *origin;
+	bool closed, callback;
+};
+extern const struct d9__column d9__span_columns[];

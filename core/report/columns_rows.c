@@ -22,6 +22,10 @@
 
 #define OBJECT D9__AS_OBJECT, D9__OF_U64, false, 0
 
+/* Of columns with one name alone. */
+#define KEY(name) name, NULL, NULL
+#define SQL(name) NULL, name, NULL
+
 /* How often threads left the CPU, as |off| samples tell, of which |switches| were taken in slices
  * of the time. */
 static uint64_t estimate(const struct d9__analysis *a, uint64_t off, uint64_t switches)
@@ -31,17 +35,17 @@ static uint64_t estimate(const struct d9__analysis *a, uint64_t off, uint64_t sw
 
 /* ---- durations ---- */
 
-#define ROW(member) AT(struct d9__quantiles, member)
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__quantiles, member)
 
 const struct d9__column d9__quantile_columns[] = {
-	{ "count", NULL, NULL, D9__AS_COUNT, ROW(count), "how many" },
-	{ "sum_ns", NULL, NULL, D9__AS_NS, ROW(sum_ns), "all together" },
-	{ "min_ns", NULL, NULL, D9__AS_NS, ROW(min_ns), "the least" },
-	{ "p50_ns", NULL, "P50", D9__AS_NS, ROW(p50_ns), "half of them are no longer" },
-	{ "p90_ns", NULL, "P90", D9__AS_NS, ROW(p90_ns), "90 % are no longer" },
-	{ "p99_ns", NULL, "P99", D9__AS_NS, ROW(p99_ns), "99 % are no longer" },
-	{ "p999_ns", NULL, NULL, D9__AS_NS, ROW(p999_ns), "99.9 % are no longer" },
-	{ "max_ns", NULL, "LONGEST", D9__AS_NS, ROW(max_ns), "the longest" },
+	{ KEY("count"), ROW(COUNT, count), "how many" },
+	{ KEY("sum_ns"), ROW(NS, sum_ns), "all together" },
+	{ KEY("min_ns"), ROW(NS, min_ns), "the least" },
+	{ "p50_ns", NULL, "P50", ROW(NS, p50_ns), "half of them are no longer" },
+	{ "p90_ns", NULL, "P90", ROW(NS, p90_ns), "90 % are no longer" },
+	{ "p99_ns", NULL, "P99", ROW(NS, p99_ns), "99 % are no longer" },
+	{ KEY("p999_ns"), ROW(NS, p999_ns), "99.9 % are no longer" },
+	{ "max_ns", NULL, "LONGEST", ROW(NS, max_ns), "the longest" },
 	{ .key = NULL },
 };
 #undef ROW
@@ -62,48 +66,45 @@ struct d9__quantiles d9__quantiles_of(const struct d9__histogram *h)
 
 /* ---- workers ---- */
 
-#define ROW(member) AT(struct d9__worker_row, member)
-#define OF(member)  IN(struct d9__worker, member)
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__worker_row, member)
+#define OF(unit, member)  D9__AS_##unit, IN(struct d9__worker, member)
 
 const struct d9__column d9__worker_columns[] = {
-	{ "id", "worker", "ID", D9__AS_ID, OF(id), "its id" },
-	{ "process", "process", NULL, D9__AS_ID, ROW(process), NULL },
-	{ "name", "name", "NAME", D9__AS_NAME, ROW(name), "the loop's, else the thread's" },
-	{ "tid", "tid", "TID", D9__AS_ID, OF(tid), "thread" },
-	{ "polls", "calls", "CALLS", D9__AS_COUNT, ROW(calls), "of callbacks" },
-	{ "resumptions", NULL, NULL, D9__AS_COUNT, OF(resumptions),
+	{ "id", "worker", "ID", OF(ID, id), "its id" },
+	{ "process", "process", NULL, ROW(ID, process), NULL },
+	{ "name", "name", "NAME", ROW(NAME, name), "the loop's, else the thread's" },
+	{ "tid", "tid", "TID", OF(ID, tid), "thread" },
+	{ "polls", "calls", "CALLS", ROW(COUNT, calls), "of callbacks" },
+	{ KEY("resumptions"), OF(COUNT, resumptions),
 	  "polls that go on with a call which a nested loop had cut" },
-	{ "open_ended_polls", NULL, NULL, D9__AS_COUNT, OF(open_ended),
+	{ KEY("open_ended_polls"), OF(COUNT, open_ended),
 	  "ended by the next poll or park instead of an end of their own" },
-	{ "poll_ns", "poll_ns", NULL, D9__AS_NS, OF(poll_ns), "in callbacks, ns" },
-	{ "parks", "parks", "PARKS", D9__AS_COUNT, OF(parks), "waits for events" },
-	{ "active_periods", NULL, NULL, D9__AS_COUNT, OF(active_periods),
-	  "from an unpark to the next park" },
-	{ "awake_ns", "awake_ns", "AWAKE", D9__AS_NS, OF(active_ns), "between them, ns" },
-	{ "parked_ns", "parked_ns", "PARKED", D9__AS_NS, OF(parked_ns),
+	{ "poll_ns", "poll_ns", NULL, OF(NS, poll_ns), "in callbacks, ns" },
+	{ "parks", "parks", "PARKS", OF(COUNT, parks), "waits for events" },
+	{ KEY("active_periods"), OF(COUNT, active_periods), "from an unpark to the next park" },
+	{ "awake_ns", "awake_ns", "AWAKE", OF(NS, active_ns), "between them, ns" },
+	{ "parked_ns", "parked_ns", "PARKED", OF(NS, parked_ns),
 	  "in them, and asleep after it had left the loop, ns" },
-	{ "busy_ns", NULL, NULL, D9__AS_NS, ROW(busy_ns),
+	{ KEY("busy_ns"), ROW(NS, busy_ns),
 	  "in open callbacks, also while a loop runs inside them" },
-	{ "busy", NULL, "BUSY", D9__AS_SHARE, ROW(busy), "`busy_ns` / (`awake_ns` + `parked_ns`)" },
-	{ "utilisation", NULL, NULL, D9__AS_SHARE, ROW(utilisation),
-	  "`awake_ns` / (`awake_ns` + `parked_ns`)" },
-	{ "cpu_utilisation", NULL, "ON CPU", D9__AS_SHARE, ROW(on_cpu),
+	{ "busy", NULL, "BUSY", ROW(SHARE, busy), "`busy_ns` / (`awake_ns` + `parked_ns`)" },
+	{ KEY("utilisation"), ROW(SHARE, utilisation), "`awake_ns` / (`awake_ns` + `parked_ns`)" },
+	{ "cpu_utilisation", NULL, "ON CPU", ROW(SHARE, on_cpu),
 	  "`cpu_ns` / (`awake_ns` + `parked_ns`)" },
-	{ "cpu_ns", "cpu_ns", NULL, D9__AS_NS, ROW(cpu_ns),
+	{ "cpu_ns", "cpu_ns", NULL, ROW(NS, cpu_ns),
 	  "CPU time of its thread, ns; NULL: not recorded" },
-	{ "cpu_ratio", NULL, NULL, D9__AS_SHARE, ROW(cpu_ratio),
+	{ KEY("cpu_ratio"), ROW(SHARE, cpu_ratio),
 	  "mean over the active periods of CPU time per time" },
-	{ "long_call_ns", NULL, NULL, D9__AS_NS, ROW(long_call_ns),
+	{ KEY("long_call_ns"), ROW(NS, long_call_ns),
 	  "calls from here on are long for this worker" },
-	{ "wakes_issued", NULL, NULL, D9__AS_COUNT, OF(wakes_issued), "tasks that it made ready" },
-	{ "local_queue_max", NULL, NULL, D9__AS_COUNT, OF(local_max),
+	{ KEY("wakes_issued"), OF(COUNT, wakes_issued), "tasks that it made ready" },
+	{ KEY("local_queue_max"), OF(COUNT, local_max),
 	  "most callbacks that were ready at a call" },
-	{ "handovers", NULL, NULL, D9__AS_COUNT, OF(handovers),
-	  "how often the id went on under another thread" },
-	{ "time", NULL, NULL, OBJECT, "*time*" },
-	{ "account", NULL, NULL, OBJECT, "whose its time was" },
-	{ "kernel_waits", NULL, NULL, OBJECT, "*quantiles* of the waits above 0" },
-	{ "samples", NULL, NULL, OBJECT, "of its thread" },
+	{ KEY("handovers"), OF(COUNT, handovers), "how often the id went on under another thread" },
+	{ KEY("time"), OBJECT, "*time*" },
+	{ KEY("account"), OBJECT, "whose its time was" },
+	{ KEY("kernel_waits"), OBJECT, "*quantiles* of the waits above 0" },
+	{ KEY("samples"), OBJECT, "of its thread" },
 	{ .key = NULL },
 };
 #undef ROW
@@ -131,52 +132,48 @@ void d9__worker_row(struct d9__worker_row *row, const struct d9__analysis *a,
 
 /* ---- callbacks ---- */
 
-#define ROW(member) AT(struct d9__callback_row, member)
-#define OF(member)  IN(struct d9__callback, member)
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__callback_row, member)
+#define OF(unit, member)  D9__AS_##unit, IN(struct d9__callback, member)
 
 const struct d9__column d9__callback_columns[] = {
-	{ NULL, "callback", NULL, D9__AS_KEY, ROW(id), NULL },
-	{ "process", "process", NULL, D9__AS_ID, ROW(process), NULL },
-	{ "name", "name", NULL, D9__AS_TEXT, ROW(name), "the function, else module+0xoffset" },
-	{ "location", "location", NULL, D9__AS_TEXT, OF(location),
-	  "CALLBACK @ SITE as in the trace" },
-	{ "way", NULL, NULL, D9__AS_TEXT, ROW(way),
+	{ SQL("callback"), ROW(KEY, id), NULL },
+	{ "process", "process", NULL, ROW(ID, process), NULL },
+	{ "name", "name", NULL, ROW(TEXT, name), "the function, else module+0xoffset" },
+	{ "location", "location", NULL, OF(TEXT, location), "CALLBACK @ SITE as in the trace" },
+	{ KEY("way"), ROW(TEXT, way),
 	  "of a function that a loop library calls inside a callback of its own: both" },
-	{ "source", "source", "SOURCE", D9__AS_TEXT, OF(source),
-	  "file.c:12 of the function, or NULL" },
-	{ "site", "site", "MADE AT", D9__AS_TEXT, ROW(site), "where it was registered, or NULL" },
-	{ "kind", "kind", "KIND", D9__AS_TEXT, ROW(kind),
+	{ "source", "source", "SOURCE", OF(TEXT, source), "file.c:12 of the function, or NULL" },
+	{ "site", "site", "MADE AT", ROW(TEXT, site), "where it was registered, or NULL" },
+	{ "kind", "kind", "KIND", ROW(TEXT, kind),
 	  "io, timer, signal, idle, ..., several joined by +" },
-	{ "internal", "internal", NULL, D9__AS_FLAG, OF(internal), "1: the loop library's own" },
-	{ "polls", NULL, "CALLS", D9__AS_COUNT, OF(calls), "calls, resumptions not counted" },
-	{ "total_ns", NULL, "TOTAL", D9__AS_NS, ROW(calls.sum_ns),
-	  "of its calls, without loops in them" },
-	{ "min_ns", NULL, NULL, D9__AS_NS, ROW(calls.min_ns), "the shortest call" },
-	{ "p50_ns", NULL, "P50", D9__AS_NS, ROW(calls.p50_ns), "half of the calls are no longer" },
-	{ "p90_ns", NULL, NULL, D9__AS_NS, ROW(calls.p90_ns), "90 % are no longer" },
-	{ "p99_ns", NULL, "P99", D9__AS_NS, ROW(calls.p99_ns), "99 % are no longer" },
-	{ "max_ns", NULL, NULL, D9__AS_NS, ROW(calls.max_ns), "the longest call" },
-	{ "over_1ms", NULL, NULL, D9__AS_COUNT, OF(over_1ms), "calls" },
-	{ "over_10ms", NULL, NULL, D9__AS_COUNT, OF(over_10ms), "calls" },
-	{ "over_50ms", NULL, NULL, D9__AS_COUNT, OF(over_50ms), "calls" },
-	{ "open_ended", NULL, NULL, D9__AS_COUNT, OF(open_ended),
+	{ "internal", "internal", NULL, OF(FLAG, internal), "1: the loop library's own" },
+	{ "polls", NULL, "CALLS", OF(COUNT, calls), "calls, resumptions not counted" },
+	{ "total_ns", NULL, "TOTAL", ROW(NS, calls.sum_ns), "of its calls, without loops in them" },
+	{ KEY("min_ns"), ROW(NS, calls.min_ns), "the shortest call" },
+	{ "p50_ns", NULL, "P50", ROW(NS, calls.p50_ns), "half of the calls are no longer" },
+	{ KEY("p90_ns"), ROW(NS, calls.p90_ns), "90 % are no longer" },
+	{ "p99_ns", NULL, "P99", ROW(NS, calls.p99_ns), "99 % are no longer" },
+	{ KEY("max_ns"), ROW(NS, calls.max_ns), "the longest call" },
+	{ KEY("over_1ms"), OF(COUNT, over_1ms), "calls" },
+	{ KEY("over_10ms"), OF(COUNT, over_10ms), "calls" },
+	{ KEY("over_50ms"), OF(COUNT, over_50ms), "calls" },
+	{ KEY("open_ended"), OF(COUNT, open_ended),
 	  "calls that were ended by the next poll or park" },
-	{ "time", NULL, NULL, OBJECT, "*time*" },
-	{ "tasks", NULL, NULL, OBJECT, "`time`: *time* of its tasks" },
-	{ "loops_inside", NULL, NULL, OBJECT, "of calls that ran a loop" },
-	{ "tasks_spawned", NULL, "MADE", D9__AS_COUNT, OF(spawned), "its registrations" },
-	{ "tasks_ended", NULL, "ENDED", D9__AS_COUNT, OF(ended), "of these, removed" },
-	{ "tasks_alive", NULL, "AT END", D9__AS_COUNT, OF(alive), "registered at the end" },
-	{ "tasks_peak", NULL, "PEAK", D9__AS_COUNT, OF(peak_alive), "most at once" },
-	{ "on_cpu_samples", NULL, NULL, D9__AS_COUNT, OF(on_samples), "inside its calls" },
-	{ "off_cpu_samples", NULL, NULL, D9__AS_COUNT, OF(off_samples), "inside its calls" },
-	{ "off_cpu_estimated", NULL, NULL, D9__AS_COUNT, ROW(off_estimated),
-	  "how often threads left the CPU" },
-	{ "sampled", NULL, NULL, OBJECT, "*weight* of the on-CPU samples" },
-	{ "delays", NULL, NULL, OBJECT, "*quantiles*" },
-	{ "lateness", NULL, NULL, OBJECT, "*quantiles*" },
-	{ NULL, NULL, "LONGEST", D9__AS_NS, ROW(longest_ns), NULL },
-	{ NULL, NULL, "SHARE", D9__AS_SHARE, ROW(share), NULL },
+	{ KEY("time"), OBJECT, "*time*" },
+	{ KEY("tasks"), OBJECT, "`time`: *time* of its tasks" },
+	{ KEY("loops_inside"), OBJECT, "of calls that ran a loop" },
+	{ "tasks_spawned", NULL, "MADE", OF(COUNT, spawned), "its registrations" },
+	{ "tasks_ended", NULL, "ENDED", OF(COUNT, ended), "of these, removed" },
+	{ "tasks_alive", NULL, "AT END", OF(COUNT, alive), "registered at the end" },
+	{ "tasks_peak", NULL, "PEAK", OF(COUNT, peak_alive), "most at once" },
+	{ KEY("on_cpu_samples"), OF(COUNT, on_samples), "inside its calls" },
+	{ KEY("off_cpu_samples"), OF(COUNT, off_samples), "inside its calls" },
+	{ KEY("off_cpu_estimated"), ROW(COUNT, off_estimated), "how often threads left the CPU" },
+	{ KEY("sampled"), OBJECT, "*weight* of the on-CPU samples" },
+	{ KEY("delays"), OBJECT, "*quantiles*" },
+	{ KEY("lateness"), OBJECT, "*quantiles*" },
+	{ NULL, NULL, "LONGEST", ROW(NS, longest_ns), NULL },
+	{ NULL, NULL, "SHARE", ROW(SHARE, share), NULL },
 	{ .key = NULL },
 };
 #undef ROW
@@ -210,21 +207,21 @@ void d9__callback_row(struct d9__callback_row *row, const struct d9__analysis *a
 
 /* ---- tasks ---- */
 
-#define ROW(member) AT(struct d9__tasks_row, member)
-#define OF(member)  IN(struct d9__tasks, member)
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__tasks_row, member)
+#define OF(unit, member)  D9__AS_##unit, IN(struct d9__tasks, member)
 
 const struct d9__column d9__tasks_columns[] = {
-	{ "recorded", NULL, NULL, OBJECT, "*recorded* of their ends" },
-	{ "spawned", NULL, NULL, D9__AS_COUNT, OF(spawned), "registered in the trace" },
-	{ "uninstrumented", NULL, NULL, D9__AS_COUNT, OF(uninstrumented),
+	{ KEY("recorded"), OBJECT, "*recorded* of their ends" },
+	{ KEY("spawned"), OF(COUNT, spawned), "registered in the trace" },
+	{ KEY("uninstrumented"), OF(COUNT, uninstrumented),
 	  "of these, those whose wakes cannot be seen" },
-	{ "ended", NULL, NULL, D9__AS_COUNT, OF(ended), "removed in the trace" },
-	{ "ended_without_spawn", NULL, NULL, D9__AS_COUNT, OF(ended_unspawned),
+	{ KEY("ended"), OF(COUNT, ended), "removed in the trace" },
+	{ KEY("ended_without_spawn"), OF(COUNT, ended_unspawned),
 	  "of these, registered before the trace" },
-	{ "alive_at_start", NULL, NULL, D9__AS_COUNT, OF(at_start), "registered before the trace" },
-	{ "peak_alive", NULL, NULL, D9__AS_COUNT, ROW(peak), "most at once" },
-	{ "alive_at_end", NULL, NULL, D9__AS_COUNT, ROW(at_end), "registered when the trace ends" },
-	{ "time", NULL, NULL, OBJECT, "*time* of all tasks" },
+	{ KEY("alive_at_start"), OF(COUNT, at_start), "registered before the trace" },
+	{ KEY("peak_alive"), ROW(COUNT, peak), "most at once" },
+	{ KEY("alive_at_end"), ROW(COUNT, at_end), "registered when the trace ends" },
+	{ KEY("time"), OBJECT, "*time* of all tasks" },
 	{ .key = NULL },
 };
 #undef ROW
@@ -237,18 +234,88 @@ struct d9__tasks_row d9__tasks_row(const struct d9__tasks *tasks)
 	return (struct d9__tasks_row) { tasks, start + tasks->peak_change, start + tasks->change };
 }
 
-#define ROW(member) AT(struct d9__task_row, member)
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__task_row, member)
 
 const struct d9__column d9__task_columns[] = {
-	{ NULL, "process", NULL, D9__AS_ID, ROW(process), NULL },
-	{ NULL, "task", NULL, D9__AS_ID, ROW(task), "its id" },
-	{ NULL, "callback", NULL, D9__AS_ID, ROW(callback), "callbacks.callback" },
-	{ NULL, "kind", NULL, D9__AS_NAME, ROW(kind), NULL },
-	{ NULL, "fd", NULL, D9__AS_ID, ROW(fd), "descriptor, or NULL" },
-	{ NULL, "name", NULL, D9__AS_NAME, ROW(name), "by the program, or NULL" },
-	{ NULL, "spawned_ns", NULL, D9__AS_NS, ROW(spawned_ns), "when it was registered, ns" },
-	{ NULL, "ended_ns", NULL, D9__AS_NS, ROW(ended_ns),
+	{ SQL("process"), ROW(ID, process), NULL },
+	{ SQL("task"), ROW(ID, task), "its id" },
+	{ SQL("callback"), ROW(ID, callback), "callbacks.callback" },
+	{ SQL("kind"), ROW(NAME, kind), NULL },
+	{ SQL("fd"), ROW(ID, fd), "descriptor, or NULL" },
+	{ SQL("name"), ROW(NAME, name), "by the program, or NULL" },
+	{ SQL("spawned_ns"), ROW(NS, spawned_ns), "when it was registered, ns" },
+	{ SQL("ended_ns"), ROW(NS, ended_ns),
 	  "when it was removed, ns; NULL: it lives at the end" },
+	{ .key = NULL },
+};
+#undef ROW
+
+/* ---- spans ---- */
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__span_name, member)
+
+const struct d9__column d9__span_name_columns[] = {
+	{ "name", NULL, "NAME", ROW(NAME, name), "of them all" },
+	{ "spans", NULL, "COUNT", ROW(COUNT, count), "how many" },
+	{ KEY("unmatched"), ROW(COUNT, unmatched), "entered and not left" },
+	{ "active_ns", NULL, "BUSY", ROW(NS, active_ns), "inside of them" },
+	{ KEY("active_in_polls_ns"), ROW(NS, active_in_polls_ns),
+	  "of that, inside calls of the owning task" },
+	{ "idle_ns", NULL, "IDLE", ROW(NS, idle_ns),
+	  "of closed ones: from creation to close, less the time inside" },
+	{ KEY("unclosed"), ROW(COUNT, unclosed), "the trace ended first" },
+	{ KEY("time"), OBJECT, "*time*" },
+	{ KEY("*quantiles*"), OBJECT, "from first enter to last exit" },
+	{ KEY("origins"), OBJECT, "these figures per origin" },
+	{ .key = NULL },
+};
+#undef ROW
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__span_origin_row, member)
+#define OF(unit, member)  D9__AS_##unit, IN(struct d9__span_type, member)
+
+const struct d9__column d9__span_origin_columns[] = {
+	{ KEY("origin"), ROW(TEXT, origin), "behind `SpanEnter:`" },
+	{ KEY("with_parent"), OF(COUNT, with_parent), "how many have one" },
+	{ KEY("unmatched"), OF(COUNT, unmatched), "entered and not left" },
+	{ KEY("active_ns"), OF(NS, active_ns), "inside of them" },
+	{ KEY("idle_ns"), OF(NS, idle_ns),
+	  "of closed ones: from creation to close, less the time inside" },
+	{ KEY("*quantiles*"), OBJECT, "from first enter to last exit" },
+	{ KEY("over_10_p50"), ROW(COUNT, over_10_p50), "longer than ten times `p50_ns`" },
+	{ .key = NULL },
+};
+#undef ROW
+#undef OF
+
+struct d9__span_origin_row d9__span_origin_row(const struct d9__span_type *type)
+{
+	const struct d9__histogram *h = &type->durations;
+
+	return (struct d9__span_origin_row) {
+		.type = type,
+		.origin = { type->origin, d9__span_origin_len(type) },
+		.over_10_p50 = d9__histogram_above(h, 10 * d9__histogram_quantile(h, 0.5)),
+	};
+}
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__span_row, member)
+
+const struct d9__column d9__span_columns[] = {
+	{ SQL("process"), ROW(ID, process), NULL },
+	{ SQL("span"), ROW(DIGITS, id), "its id" },
+	{ SQL("parent"), ROW(DIGITS, parent), "spans.span, or NULL" },
+	{ SQL("name"), ROW(TEXT, name), "of a function that the loop library called, its name" },
+	{ SQL("origin"), ROW(NAME, origin), "where it is in the source" },
+	{ SQL("worker"), ROW(ID, worker), "of its last enter; NULL: a thread without a loop" },
+	{ SQL("task"), ROW(ID, task), "whose call it began in; NULL: none" },
+	{ SQL("first_ns"), ROW(NS, first_ns), "first enter" },
+	{ SQL("last_ns"), ROW(NS, last_ns), "last exit; NULL: never left" },
+	{ SQL("active_ns"), ROW(NS, active_ns), "inside of it, ns" },
+	{ SQL("enters"), ROW(COUNT, enters), NULL },
+	{ SQL("closed"), ROW(FLAG, closed), "0: the trace ended first" },
+	{ SQL("callback"), ROW(FLAG, callback),
+	  "1: a function that the loop library called inside a callback of its own" },
 	{ .key = NULL },
 };
 #undef ROW

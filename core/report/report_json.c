@@ -191,30 +191,17 @@ static void put_span(struct d9__json *json, const struct d9__analysis *a, const 
 	struct d9__parts parts = d9__report_parts_of_spans(a, span);
 
 	d9__json_open(json, NULL, '{');
-	d9__json_string(json, "name", span->name);
-	d9__json_u64(json, "spans", span->count);
-	d9__json_u64(json, "unmatched", span->unmatched);
-	d9__json_u64(json, "active_ns", span->active_ns);
-	d9__json_u64(json, "active_in_polls_ns", span->active_in_polls_ns);
-	d9__json_u64(json, "idle_ns", span->idle_ns);
-	d9__json_u64(json, "unclosed", span->unclosed);
+	d9__columns_json(json, d9__span_name_columns, NULL, span);
 	d9__time_parts_json(json, &parts, &span->time, true);
 	d9__report_json_quantiles(json, &span->durations);
 	d9__json_open(json, "origins", '[');
 	for (size_t i = 0; i < span->n; i++) {
-		const struct d9__span_type *type = span->types[i];
+		struct d9__span_origin_row row = d9__span_origin_row(span->types[i]);
 
 		d9__json_open(json, NULL, '{');
-		d9__json_text(json, "origin", type->origin, d9__span_origin_len(type));
-		d9__json_u64(json, "with_parent", type->with_parent);
-		d9__json_u64(json, "unmatched", type->unmatched);
-		d9__json_u64(json, "active_ns", type->active_ns);
-		d9__json_u64(json, "idle_ns", type->idle_ns);
-		d9__report_json_quantiles(json, &type->durations);
-		d9__json_u64(json, "over_10_p50",
-			     d9__histogram_above(&type->durations,
-						 10 * d9__histogram_quantile(&type->durations,
-									     0.5)));
+		d9__columns_json(json, d9__span_origin_columns, NULL, &row);
+		d9__report_json_quantiles(json, &row.type->durations);
+		d9__columns_json(json, d9__span_origin_columns, "*quantiles*", &row);
 		d9__json_close(json, '}');
 	}
 	d9__json_close(json, ']');

@@ -305,26 +305,27 @@ static void put_idle(struct d9__section *c)
 
 static void put_spans(struct d9__section *c)
 {
+	static const char *const headings[] = { "BUSY", "IDLE", "COUNT" }, *const name[] = {
+		"NAME"
+	};
+	static const char *const of_spans[] = { "P50", "P99", "LONGEST" };
 	size_t n = d9__report_section_shown(c, c->report->n_spans);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Spans");
-	d9__report_cell_columns(&grid, (const char *const[]){ "BUSY", "IDLE", "COUNT",
-						     "P50", "P99", "LONGEST", NULL });
-	d9__grid_column(&grid, "NAME", true, true);
+	d9__report_cells_begin(&grid, d9__span_name_columns, headings, 3);
+	d9__report_cells_begin(&grid, d9__quantile_columns, of_spans, 3);
+	d9__report_cells_begin(&grid, d9__span_name_columns, name, 1);
 	d9__grid_spare(&grid, (const char *const[]){ "IDLE", "P50", "P99", NULL });
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__span_name *span = c->report->spans[i];
+		struct d9__quantiles lengths = d9__quantiles_of(&span->durations);
 
-		d9__report_cell(&grid, d9__units_ns(span->active_ns));
-		d9__report_cell(&grid, d9__units_ns(span->idle_ns));
-		d9__report_cell(&grid, d9__units_count(span->count));
-		d9__report_cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.5)));
-		d9__report_cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.99)));
-		d9__report_cell(&grid, d9__units_ns(span->durations.max));
-		d9__grid_cell(&grid, span->name, 0);
+		d9__report_cells(&grid, d9__span_name_columns, headings, 3, span, NULL);
+		d9__report_cells(&grid, d9__quantile_columns, of_spans, 3, &lengths, NULL);
+		d9__report_cells(&grid, d9__span_name_columns, name, 1, span, NULL);
 	}
 	d9__grid_print(&grid, c->page);
 	d9__report_section_more(c, n, c->report->n_spans, "span names");

@@ -18,6 +18,9 @@ static const struct {
 	{ d9__callback_columns, "\n## `callbacks[]`\n" },
 	{ d9__tasks_columns, "\n## `tasks`\n" },
 	{ d9__task_columns, "" },
+	{ d9__span_name_columns, "\n## `spans[]`\n" },
+	{ d9__span_origin_columns, "\n### `origins[]`\n" },
+	{ d9__span_columns, "" },
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
@@ -36,19 +39,27 @@ static void read_document(void)
 	fclose(file);
 }
 
-/* Whether |part| of the document has the key of |column| in a line that begins with its meaning. */
-static bool is_told(const char *part, const struct d9__column *column)
+/* Whether |part| of the document has a line of |column|'s key, in |quote|s, that begins with its
+ * meaning. */
+static bool is_in(const char *part, const char *quote, const char *behind,
+		  const struct d9__column *column)
 {
-	const char *at = strstr(document, part), *end, *line;
+	const char *at = strstr(document, part),
+		   *end = at ? strstr(at + strlen(part), "\n##") : NULL;
 	char wanted[512];
 
-	if (!at)
-		return false;
-	end = strstr(at + strlen(part), "\n##");
-	snprintf(wanted, sizeof(wanted), "\n| `%s` | %s", column->key,
+	snprintf(wanted, sizeof(wanted), "\n| %s%s%s%s | %s", quote, column->key, behind, quote,
 		 column->meaning ? column->meaning : "");
-	line = strstr(at, wanted);
-	return line && (!end || line < end);
+	at = at ? strstr(at, wanted) : NULL;
+	return at && (!end || at < end);
+}
+
+static bool is_told(const char *part, const struct d9__column *column)
+{
+	if (*column->key == '*')
+		return is_in(part, "", "", column);
+	return is_in(part, "`", "", column) ||
+	       (column->unit == D9__AS_OBJECT && is_in(part, "`", "[]", column));
 }
 
 static void test_each_key_is_in_the_document_with_its_meaning(void)
