@@ -354,21 +354,20 @@ static void put_sample_row(struct d9__query_process *process, const struct d9_ev
 			   const struct d9__worker *worker, const struct d9__piece *piece,
 			   uint64_t stack)
 {
-	bool off = known(event, D9_CPU_SAMPLE_SOURCE) == 1;
-	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_SAMPLES);
+	struct d9__sampled_row row = {
+		.process = process->number,
+		.time_ns = event->timestamp_ns,
+		.source = known(event, D9_CPU_SAMPLE_SOURCE) == 1 ? "off-cpu" : "on-cpu",
+		.tid = known(event, D9_CPU_SAMPLE_TID),
+		.thread = d9__known_text(event, D9_CPU_SAMPLE_THREAD_NAME),
+		.worker = { worker, worker ? worker->id : 0 },
+		.task = { piece, piece ? piece->task->id : 0 },
+		.poll = { piece, piece ? id_of(process, piece->number) : 0 },
+		.run = { piece, piece ? run_in(process, piece) : 0 },
+		.stack = { stack, stack - 1 },
+	};
 
-	d9__query_u64(&row, process->number);
-	d9__query_u64(&row, event->timestamp_ns);
-	d9__query_string(&row, off ? "off-cpu" : "on-cpu");
-	d9__query_u64(&row, known(event, D9_CPU_SAMPLE_TID));
-	put_text(&row, event, D9_CPU_SAMPLE_THREAD_NAME);
-	d9__query_known(&row, worker, worker ? worker->id : 0);
-	d9__query_known(&row, piece, piece ? piece->task->id : 0);
-	d9__query_known(&row, piece, piece ? id_of(process, piece->number) : 0);
-	d9__query_known(&row, piece, piece ? run_in(process, piece) : 0);
-	put_stack(&row, stack);
-	d9__query_null(&row);
-	d9__query_row_done(&row);
+	d9__query_put(process->rows, D9__QUERY_SAMPLES, &row);
 }
 
 static void put_sample(struct d9__query_process *process, const struct d9_event *event)

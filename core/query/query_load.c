@@ -157,37 +157,21 @@ static void put_callbacks(struct load *load, const struct d9__query_process *pro
 	}
 }
 
-static void put_thread(struct load *load, const struct d9__query_process *process, uint64_t tid,
-		       const char *name, const struct d9__worker *worker,
-		       const struct d9__sample_counts *counts)
-{
-	struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_THREADS);
-
-	d9__query_u64(&row, process->number);
-	d9__query_u64(&row, tid);
-	d9__query_string(&row, *name ? name : NULL);
-	d9__query_known(&row, worker, worker ? worker->id : 0);
-	d9__query_u64(&row, counts->on);
-	d9__query_u64(&row, counts->off);
-	d9__query_row_done(&row);
-}
-
 static void put_threads(struct load *load, const struct d9__query_process *process)
 {
 	const struct d9__analysis *a = &process->analysis;
-	void *item;
+	struct d9__thread_row row;
+	void *thread;
 
-	for (size_t place = 0; (place = d9__table_next(&a->samples.threads, place, &item));) {
-		const struct d9__hot_thread *thread = item;
-
-		put_thread(load, process, thread->tid, thread->name, thread->worker,
-			   &thread->counts);
+	for (size_t place = 0; (place = d9__table_next(&a->samples.threads, place, &thread));) {
+		row = d9__thread_row(a, thread);
+		d9__query_put(&load->rows, D9__QUERY_THREADS, &row);
 	}
-	for (size_t i = 0; i < a->timeline.n; i++)
-		if (a->timeline.items[i]->tid)
-			put_thread(load, process, a->timeline.items[i]->tid,
-				   a->timeline.items[i]->thread_name, a->timeline.items[i],
-				   &(struct d9__sample_counts) { 0 });
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		row = d9__thread_row_of(a, a->timeline.items[i]);
+		if (row.tid)
+			d9__query_put(&load->rows, D9__QUERY_THREADS, &row);
+	}
 }
 
 /* SQL's name_of(PROCESS, LOCATION): what the callback at LOCATION is called. */

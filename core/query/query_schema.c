@@ -109,30 +109,11 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 	[D9__QUERY_SPANS] = { .name = "spans", .about = "the program's own pieces of work",
 		.shared = d9__span_columns,
 		.index = "CREATE INDEX spans_by_name ON spans(name, first_ns)" },
-	[D9__QUERY_THREADS] = { "threads",
-		"CREATE TABLE threads ( -- that run a loop, or of which a sample was taken\n"
-		"  process INTEGER,\n"
-		"  tid INTEGER, -- thread\n"
-		"  name TEXT, -- its own, or NULL\n"
-		"  worker INTEGER, -- workers.worker; NULL: it runs no loop\n"
-		"  on_cpu_samples INTEGER,\n"
-		"  off_cpu_samples INTEGER,\n"
-		"  PRIMARY KEY (process, tid)\n"
-		") WITHOUT ROWID", 6, NULL },
-	[D9__QUERY_SAMPLES] = { "samples",
-		"CREATE TABLE samples ( -- stack samples of threads\n"
-		"  process INTEGER,\n"
-		"  time_ns INTEGER,\n"
-		"  source TEXT, -- on-cpu, off-cpu (the thread was taken off the CPU here)\n"
-		"  tid INTEGER, -- thread\n"
-		"  thread TEXT, -- its name, or NULL\n"
-		"  worker INTEGER, -- NULL: it runs no loop\n"
-		"  task INTEGER, -- whose call it was in; NULL: none\n"
-		"  poll INTEGER, -- polls.poll; NULL: none\n"
-		"  run INTEGER, -- runs.run; NULL: none\n"
-		"  stack INTEGER, -- frames.stack; NULL: it has none\n"
-		"  cpu_ns INTEGER -- that it stands for, ns; NULL: off the CPU, or not told\n"
-		")", 11, "CREATE INDEX samples_by_stack ON samples(stack)" },
+	[D9__QUERY_THREADS] = { .name = "threads", .shared = d9__thread_columns,
+		.about = "that run a loop, or of which a sample was taken", .key = "process, tid" },
+	[D9__QUERY_SAMPLES] = { .name = "samples", .about = "stack samples of threads",
+		.shared = d9__sample_columns,
+		.index = "CREATE INDEX samples_by_stack ON samples(stack)" },
 	[D9__QUERY_FRAMES] = { "frames",
 		"CREATE TABLE frames ( -- of stacks, functions inlined into others have rows of their own\n"
 		"  stack INTEGER,\n"

@@ -12,6 +12,7 @@
 
 #include <dial9/reader.h>
 
+#include "analyze/hot_threads.h"
 #include "report/report.h"
 #include "text/json.h"
 
@@ -91,6 +92,10 @@ void d9__columns_json(struct d9__json *json, const struct d9__column *columns, c
 
 /* ---- rows ---- */
 
+/* How often threads left the CPU, as |off| samples tell, of which |switches| were taken in slices
+ * of the time. */
+uint64_t d9__off_cpu_estimated(const struct d9__analysis *a, uint64_t off, uint64_t switches);
+
 struct d9__quantiles {
 	uint64_t count, sum_ns, min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 };
@@ -157,3 +162,36 @@ struct d9__span_row {
 	bool closed, callback;
 };
 extern const struct d9__column d9__span_columns[];
+
+/* All stack samples together, those of a thread, those in a function of it, and one of them. */
+struct d9__samples_row {
+	const struct d9__samples *samples;
+	uint64_t off_estimated, stacks, top_off;
+	double switch_share, cpu_share;
+};
+extern const struct d9__column d9__samples_columns[];
+struct d9__samples_row d9__samples_row(const struct d9__analysis *a);
+
+struct d9__thread_row {
+	const struct d9__sample_counts *counts;
+	uint64_t process, tid, off_estimated;
+	struct d9__known worker;
+	const char *name;
+};
+extern const struct d9__column d9__thread_columns[];
+struct d9__thread_row d9__thread_row(const struct d9__analysis *a,
+				     const struct d9__hot_thread *thread);
+
+/* Return the row of a thread that runs |worker|, if no sample was taken of it. */
+struct d9__thread_row d9__thread_row_of(const struct d9__analysis *a,
+					const struct d9__worker *worker);
+
+extern const struct d9__column d9__hot_function_columns[]; /* of struct d9__hot_function */
+
+struct d9__sampled_row {
+	uint64_t process, time_ns, tid;
+	const char *source;
+	struct d9_text thread;
+	struct d9__known worker, task, poll, run, stack, cpu_ns;
+};
+extern const struct d9__column d9__sample_columns[];

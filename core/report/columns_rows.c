@@ -26,9 +26,7 @@
 #define KEY(name) name, NULL, NULL
 #define SQL(name) NULL, name, NULL
 
-/* How often threads left the CPU, as |off| samples tell, of which |switches| were taken in slices
- * of the time. */
-static uint64_t estimate(const struct d9__analysis *a, uint64_t off, uint64_t switches)
+uint64_t d9__off_cpu_estimated(const struct d9__analysis *a, uint64_t off, uint64_t switches)
 {
 	return d9__samples_estimate(off, switches, d9__analysis_switch_share(a));
 }
@@ -191,7 +189,8 @@ void d9__callback_row(struct d9__callback_row *row, const struct d9__analysis *a
 		.callback = callback,
 		.id = d9__callback_id(a, callback),
 		.process = a->process,
-		.off_estimated = estimate(a, callback->off_samples, callback->switches),
+		.off_estimated =
+			d9__off_cpu_estimated(a, callback->off_samples, callback->switches),
 		.site = d9__callback_site(callback),
 		.calls = d9__quantiles_of(&callback->durations),
 	};
@@ -316,6 +315,124 @@ const struct d9__column d9__span_columns[] = {
 	{ SQL("closed"), ROW(FLAG, closed), "0: the trace ended first" },
 	{ SQL("callback"), ROW(FLAG, callback),
 	  "1: a function that the loop library called inside a callback of its own" },
+	{ .key = NULL },
+};
+#undef ROW
+
+/* ---- samples ---- */
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__samples_row, member)
+#define OF(unit, member)  D9__AS_##unit, IN(struct d9__samples, member)
+
+const struct d9__column d9__samples_columns[] = {
+	{ KEY("on_cpu"), OF(COUNT, on), "on the CPU" },
+	{ KEY("off_cpu"), OF(COUNT, off), "as a thread left the CPU" },
+	{ KEY("off_cpu_estimated"), ROW(COUNT, off_estimated), "how often threads left the CPU" },
+	{ KEY("switches_measured"), ROW(SHARE, switch_share), "a share of the time" },
+	{ KEY("on_cpu_in_polls"), OF(COUNT, on_in_polls), "of `on_cpu`, inside calls" },
+	{ KEY("off_cpu_in_polls"), OF(COUNT, off_in_polls), "of `off_cpu`, inside calls" },
+	{ KEY("off_worker"), OF(COUNT, off_worker), "of threads that run no loop" },
+	{ KEY("stacks"), ROW(COUNT, stacks), "different ones" },
+	{ KEY("top_off_cpu_stack"), ROW(COUNT, top_off), "in the largest group" },
+	{ KEY("period_ns"), OF(NS, period_ns),
+	  "of CPU time, for which a sample on the CPU stands" },
+	{ KEY("cpu_share"), ROW(SHARE, cpu_share),
+	  "of the process's CPU time, that samples stand for" },
+	{ KEY("threads"), OBJECT, "those with most samples on the CPU first" },
+	{ .key = NULL },
+};
+#undef ROW
+#undef OF
+
+struct d9__samples_row d9__samples_row(const struct d9__analysis *a)
+{
+	const struct d9__stack *top = d9__samples_top_off(&a->samples);
+
+	return (struct d9__samples_row) {
+		.samples = &a->samples,
+		.off_estimated = d9__off_cpu_estimated(a, a->samples.off, a->samples.switches),
+		.stacks = a->samples.stacks.n,
+		.top_off = top ? top->off : 0,
+		.switch_share = d9__analysis_switch_share(a),
+		.cpu_share = d9__analysis_sampled_share(a),
+	};
+}
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__thread_row, member)
+#define OF(unit, member)  D9__AS_##unit, IN(struct d9__sample_counts, member)
+
+const struct d9__column d9__thread_columns[] = {
+	{ SQL("process"), ROW(ID, process), NULL },
+	{ "tid", "tid", NULL, ROW(ID, tid), "thread" },
+	{ "name", "name", NULL, ROW(NAME, name), "its own, or NULL" },
+	{ "worker", "worker", NULL, ROW(ID, worker), "workers.worker; NULL: it runs no loop" },
+	{ "on_cpu", "on_cpu_samples", NULL, OF(COUNT, on), NULL },
+	{ "off_cpu", "off_cpu_samples", NULL, OF(COUNT, off), NULL },
+	{ KEY("off_cpu_estimated"), ROW(COUNT, off_estimated), "how often it left the CPU" },
+	{ KEY("functions"), OBJECT, "in which it was" },
+	{ .key = NULL },
+};
+#undef ROW
+#undef OF
+
+struct d9__thread_row d9__thread_row(const struct d9__analysis *a,
+				     const struct d9__hot_thread *thread)
+{
+	const struct d9__sample_counts *counts = &thread->counts;
+
+	return (struct d9__thread_row) {
+		.counts = counts,
+		.process = a->process,
+		.tid = thread->tid,
+		.off_estimated = d9__off_cpu_estimated(a, counts->off, counts->switches),
+		.worker = { thread->worker, thread->worker ? thread->worker->id : 0 },
+		.name = thread->name,
+	};
+}
+
+struct d9__thread_row d9__thread_row_of(const struct d9__analysis *a,
+					const struct d9__worker *worker)
+{
+	static const struct d9__sample_counts none;
+
+	return (struct d9__thread_row) {
+		.counts = &none,
+		.process = a->process,
+		.tid = worker->tid,
+		.worker = { true, worker->id },
+		.name = worker->thread_name,
+	};
+}
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__hot_function, member)
+
+const struct d9__column d9__hot_function_columns[] = {
+	{ KEY("function"), ROW(TEXT, frame.function), "null: no name is known" },
+	{ KEY("module"), ROW(TEXT, frame.module), "null: not known" },
+	{ KEY("file"), ROW(TEXT, frame.file), "null: not known" },
+	{ KEY("line"), ROW(COUNT, frame.line), "0: not known" },
+	{ KEY("on_cpu"), ROW(COUNT, n), "samples" },
+	{ KEY("cpu_ns"), ROW(NS, ns), "the CPU time that these stand for" },
+	{ .key = NULL },
+};
+#undef ROW
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__sampled_row, member)
+
+const struct d9__column d9__sample_columns[] = {
+	{ SQL("process"), ROW(ID, process), NULL },
+	{ SQL("time_ns"), ROW(NS, time_ns), NULL },
+	{ SQL("source"), ROW(TEXT, source),
+	  "on-cpu, off-cpu (the thread was taken off the CPU here)" },
+	{ SQL("tid"), ROW(ID, tid), "thread" },
+	{ SQL("thread"), ROW(NAME, thread), "its name, or NULL" },
+	{ SQL("worker"), ROW(ID, worker), "NULL: it runs no loop" },
+	{ SQL("task"), ROW(ID, task), "whose call it was in; NULL: none" },
+	{ SQL("poll"), ROW(ID, poll), "polls.poll; NULL: none" },
+	{ SQL("run"), ROW(ID, run), "runs.run; NULL: none" },
+	{ SQL("stack"), ROW(ID, stack), "frames.stack; NULL: it has none" },
+	{ SQL("cpu_ns"), ROW(NS, cpu_ns),
+	  "that it stands for, ns; NULL: off the CPU, or not told" },
 	{ .key = NULL },
 };
 #undef ROW

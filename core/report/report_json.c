@@ -58,13 +58,6 @@ static void put_kernel_waits(struct d9__json *json, const struct d9__worker *wor
 	d9__json_close(json, '}');
 }
 
-/* How often threads left the CPU, as |off| samples tell, of which |switches| were taken in slices of the time. */
-static void put_estimate(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t off,
-			 uint64_t switches)
-{
-	d9__json_u64(json, key, d9__samples_estimate(off, switches, d9__analysis_switch_share(a)));
-}
-
 /* The CPU time that a sample of one stratum stands for. */
 static void put_weight(struct d9__json *json, const char *key, const struct d9__weight *weight)
 {
@@ -82,7 +75,8 @@ static void put_worker_samples(struct d9__json *json, const struct d9__analysis 
 	d9__json_open(json, "samples", '{');
 	d9__json_u64(json, "on_cpu", worker->on_samples);
 	d9__json_u64(json, "off_cpu", worker->off_samples);
-	put_estimate(json, "off_cpu_estimated", a, worker->off_samples, worker->switches);
+	d9__json_u64(json, "off_cpu_estimated",
+		     d9__off_cpu_estimated(a, worker->off_samples, worker->switches));
 	d9__json_u64(json, "polls_with_on_cpu", worker->polls_with_on);
 	d9__json_u64(json, "polls_with_off_cpu", worker->polls_with_off);
 	put_weight(json, "rounds", &worker->beside.weight);
@@ -211,29 +205,16 @@ static void put_span(struct d9__json *json, const struct d9__analysis *a, const 
 static void put_thread(struct d9__json *json, const struct d9__analysis *a, const struct d9__hot_thread *thread,
 		       const struct d9__hot_function *functions, size_t n)
 {
+	struct d9__thread_row row = d9__thread_row(a, thread);
+
 	d9__json_open(json, NULL, '{');
-	d9__json_u64(json, "tid", thread->tid);
-	d9__json_string(json, "name", thread->name);
-	if (thread->worker)
-		d9__json_u64(json, "worker", thread->worker->id);
-	else
-		d9__json_null(json, "worker");
-	d9__json_u64(json, "on_cpu", thread->counts.on);
-	d9__json_u64(json, "off_cpu", thread->counts.off);
-	put_estimate(json, "off_cpu_estimated", a, thread->counts.off, thread->counts.switches);
+	d9__columns_json(json, d9__thread_columns, NULL, &row);
 	d9__json_open(json, "functions", '[');
 	for (size_t i = 0; i < n; i++) {
-		const struct d9__frame_name *frame = &functions[i].frame;
-
 		if (functions[i].thread != thread)
 			continue;
 		d9__json_open(json, NULL, '{');
-		d9__json_string(json, "function", frame->function);
-		d9__json_string(json, "module", frame->module);
-		d9__json_string(json, "file", frame->file);
-		d9__json_u64(json, "line", frame->line);
-		d9__json_u64(json, "on_cpu", functions[i].n);
-		d9__json_u64(json, "cpu_ns", functions[i].ns);
+		d9__columns_json(json, d9__hot_function_columns, NULL, &functions[i]);
 		d9__json_close(json, '}');
 	}
 	d9__json_close(json, ']');
@@ -256,33 +237,12 @@ static void put_threads(struct d9__json *json, const struct d9__analysis *a)
 	free(sorted);
 }
 
-static void put_cpu_share(struct d9__json *json, const struct d9__analysis *a)
-{
-	double share = d9__analysis_sampled_share(a);
-
-	if (share < 0)
-		d9__json_null(json, "cpu_share");
-	else
-		d9__json_double(json, "cpu_share", share);
-}
-
 static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 {
-	const struct d9__samples *samples = &a->samples;
-	const struct d9__stack *top = d9__samples_top_off(samples);
+	struct d9__samples_row row = d9__samples_row(a);
 
 	d9__json_open(json, "samples", '{');
-	d9__json_u64(json, "on_cpu", samples->on);
-	d9__json_u64(json, "off_cpu", samples->off);
-	put_estimate(json, "off_cpu_estimated", a, samples->off, samples->switches);
-	d9__json_double(json, "switches_measured", d9__analysis_switch_share(a));
-	d9__json_u64(json, "on_cpu_in_polls", samples->on_in_polls);
-	d9__json_u64(json, "off_cpu_in_polls", samples->off_in_polls);
-	d9__json_u64(json, "off_worker", samples->off_worker);
-	d9__json_u64(json, "stacks", samples->stacks.n);
-	d9__json_u64(json, "top_off_cpu_stack", top ? top->off : 0);
-	d9__json_u64(json, "period_ns", samples->period_ns);
-	put_cpu_share(json, a);
+	d9__columns_json(json, d9__samples_columns, NULL, &row);
 	put_threads(json, a);
 	d9__json_close(json, '}');
 }

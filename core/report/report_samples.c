@@ -41,12 +41,6 @@ static void cell_function(struct d9__grid *grid, const struct d9__hot_function *
 	free(text);
 }
 
-/* How often threads left the CPU. */
-static uint64_t estimate(const struct d9__analysis *a)
-{
-	return d9__samples_estimate(a->samples.off, a->samples.switches, d9__analysis_switch_share(a));
-}
-
 /* "~12.3 ms": for the most part an estimate. */
 static void cell_time(struct d9__grid *grid, const struct d9__hot_function *function)
 {
@@ -147,7 +141,9 @@ static void threads_table(struct d9__section *c, bool off_cpu, size_t rows)
 			: d9__hot_functions_on(threads, &c->a->callbacks, c->a->samples.period_ns,
 					       &n);
 	struct d9__grid grid = { .n_columns = 0 };
-	uint64_t all = off_cpu ? estimate(c->a) : c->a->samples.on;
+	uint64_t all =
+		off_cpu ? d9__off_cpu_estimated(c->a, c->a->samples.off, c->a->samples.switches)
+			: c->a->samples.on;
 
 	if (!functions) {
 		c->page->err = -ENOMEM;

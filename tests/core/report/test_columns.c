@@ -21,6 +21,10 @@ static const struct {
 	{ d9__span_name_columns, "\n## `spans[]`\n" },
 	{ d9__span_origin_columns, "\n### `origins[]`\n" },
 	{ d9__span_columns, "" },
+	{ d9__samples_columns, "\n## `samples`\n" },
+	{ d9__thread_columns, "\n### `threads[]`\n" },
+	{ d9__hot_function_columns, "\n### `functions[]`\n" },
+	{ d9__sample_columns, "" },
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
