@@ -29,13 +29,6 @@ static bool is_told(const struct d9_event *event, unsigned k)
 	return value && value->present;
 }
 
-static void put_text(struct d9__query_row *row, const struct d9_event *event, unsigned k)
-{
-	struct d9_text text = d9__known_text(event, k);
-
-	d9__query_text(row, text.len ? text.data : NULL, text.len);
-}
-
 static void put_stack(struct d9__query_row *row, uint64_t stack)
 {
 	d9__query_known(row, stack, stack - 1);
@@ -407,34 +400,33 @@ static void put_blocking(struct d9__query_process *process, const struct d9_even
 {
 	const struct d9__worker *worker =
 		worker_of(process, known(event, D9_BLOCKING_CALL_WORKER_ID));
-	uint64_t holder = d9__query_stack(process, event, D9_BLOCKING_CALL_HOLDER_STACK, false);
-	const struct d9__piece *piece = worker && worker->piece.open ? &worker->piece : NULL;
+	uint64_t held = d9__query_stack(process, event, D9_BLOCKING_CALL_HOLDER_STACK, false);
 	uint64_t task = known(event, D9_BLOCKING_CALL_TASK_ID);
+	uint64_t holder_tid = known(event, D9_BLOCKING_CALL_HOLDER_TID);
+	uint64_t holder_task = known(event, D9_BLOCKING_CALL_HOLDER_TASK);
+	const struct d9__piece *piece = worker && worker->piece.open ? &worker->piece : NULL;
 	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
-	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_BLOCKING);
+	/* The stack was told just before. */
+	uint64_t stack = lane && lane->off_ns == event->timestamp_ns ? lane->off_stack : 0;
 
-	if (!d9__query_wants(process->rows, D9__QUERY_BLOCKING))
-		return;
-	d9__query_u64(&row, process->number);
-	d9__query_u64(&row, event->timestamp_ns);
-	d9__query_u64(&row, known(event, D9_BLOCKING_CALL_DURATION_NS));
-	put_text(&row, event, D9_BLOCKING_CALL_FUNCTION);
-	d9__query_known(&row, is_told(event, D9_BLOCKING_CALL_FD),
-			known(event, D9_BLOCKING_CALL_FD));
-	d9__query_u64(&row, known(event, D9_BLOCKING_CALL_WORKER_ID));
-	d9__query_known(&row, task, task);
 	if (piece && piece->task->id != task)
 		piece = NULL;
-	d9__query_known(&row, piece, piece ? id_of(process, piece->number) : 0);
-	d9__query_known(&row, piece, piece ? run_in(process, piece) : 0);
-	/* The stack was told just before. */
-	put_stack(&row, lane && lane->off_ns == event->timestamp_ns ? lane->off_stack : 0);
-	d9__query_known(&row, known(event, D9_BLOCKING_CALL_HOLDER_TID),
-			known(event, D9_BLOCKING_CALL_HOLDER_TID));
-	d9__query_known(&row, known(event, D9_BLOCKING_CALL_HOLDER_TASK),
-			known(event, D9_BLOCKING_CALL_HOLDER_TASK));
-	put_stack(&row, holder);
-	d9__query_row_done(&row);
+	d9__query_put(process->rows, D9__QUERY_BLOCKING,
+		      &(struct d9__blocking_row) {
+			      .process = process->number,
+			      .start_ns = event->timestamp_ns,
+			      .duration_ns = known(event, D9_BLOCKING_CALL_DURATION_NS),
+			      .worker = known(event, D9_BLOCKING_CALL_WORKER_ID),
+			      .function = d9__known_text(event, D9_BLOCKING_CALL_FUNCTION),
+			      .fd = { is_told(event, D9_BLOCKING_CALL_FD),
+				      known(event, D9_BLOCKING_CALL_FD) },
+			      .task = { task, task },
+			      .poll = { piece, piece ? id_of(process, piece->number) : 0 },
+			      .run = { piece, piece ? run_in(process, piece) : 0 },
+			      .stack = { stack, stack - 1 },
+			      .holder_tid = { holder_tid, holder_tid },
+			      .holder_task = { holder_task, holder_task },
+			      .holder_stack = { held, held - 1 } });
 }
 
 static void put_allocation(struct d9__query_process *process, const struct d9_event *event)

@@ -125,22 +125,8 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  address TEXT, -- in the recorded process, in hex\n"
 		"  PRIMARY KEY (stack, depth)\n"
 		") WITHOUT ROWID", 7, NULL },
-	[D9__QUERY_BLOCKING] = { "blocking",
-		"CREATE TABLE blocking ( -- calls inside callbacks that blocked for long\n"
-		"  process INTEGER,\n"
-		"  start_ns INTEGER,\n"
-		"  duration_ns INTEGER,\n"
-		"  function TEXT, -- fsync, poll, pthread_mutex_lock, ...\n"
-		"  fd INTEGER, -- or NULL\n"
-		"  worker INTEGER,\n"
-		"  task INTEGER,\n"
-		"  poll INTEGER, -- polls.poll; NULL: outside of calls\n"
-		"  run INTEGER, -- runs.run; NULL likewise\n"
-		"  stack INTEGER, -- frames.stack, where it was called; NULL: not recorded\n"
-		"  holder_tid INTEGER, -- of a lock: the thread that held it; NULL: not known\n"
-		"  holder_task INTEGER, -- whose call held it, or NULL\n"
-		"  holder_stack INTEGER -- where it was unlocked, or NULL\n"
-		")", 13, NULL },
+	[D9__QUERY_BLOCKING] = { .name = "blocking", .shared = d9__blocking_columns,
+		.about = "calls inside callbacks that blocked for long" },
 	[D9__QUERY_ALLOCATIONS] = { "allocations",
 		"CREATE TABLE allocations ( -- sampled: one for about each rate_bytes bytes\n"
 		"  process INTEGER,\n"

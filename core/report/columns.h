@@ -195,3 +195,35 @@ struct d9__sampled_row {
 	struct d9__known worker, task, poll, run, stack, cpu_ns;
 };
 extern const struct d9__column d9__sample_columns[];
+
+/* Calls that blocked, of one line; waits for a lock there; and one call. */
+struct d9__blocked_row {
+	const struct d9__blocked_site *site;
+	struct d9_text callback;
+	struct d9__known fd;
+	uint64_t longest_at_ns;
+	const char *call, *at;
+	char call_text[64], at_text[192];
+};
+extern const struct d9__column d9__blocked_columns[];
+void d9__blocked_row(struct d9__blocked_row *row, const struct d9__analysis *a,
+		     const struct d9__blocked_site *site);
+
+struct d9__lock_row {
+	const struct d9__blocked_site *site;
+	struct d9_text callback, holder_callback;
+	struct d9__known held_cpu_ns, worker;
+	uint64_t longest_at_ns;
+	const char *holder_name, *holder, *at;
+	char holder_text[400], at_text[192];
+};
+extern const struct d9__column d9__lock_columns[];
+void d9__lock_row(struct d9__lock_row *row, const struct d9__analysis *a,
+		  const struct d9__blocked_site *site);
+
+struct d9__blocking_row {
+	uint64_t process, start_ns, duration_ns, worker;
+	struct d9_text function;
+	struct d9__known fd, task, poll, run, stack, holder_tid, holder_task, holder_stack;
+};
+extern const struct d9__column d9__blocking_columns[];

@@ -2,7 +2,7 @@
 /* Columns of each kind of row; the texts of those that SQL has are its schema's, to the letter. */
 #include "config.h"
 
-#include "findings/finding.h"
+#include "findings/check_parts.h"
 #include "report/columns.h"
 
 /* The member of a row; IN(): of what its first member points to. */
@@ -433,6 +433,123 @@ const struct d9__column d9__sample_columns[] = {
 	{ SQL("stack"), ROW(ID, stack), "frames.stack; NULL: it has none" },
 	{ SQL("cpu_ns"), ROW(NS, cpu_ns),
 	  "that it stands for, ns; NULL: off the CPU, or not told" },
+	{ .key = NULL },
+};
+#undef ROW
+
+/* ---- calls that blocked ---- */
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__blocked_row, member)
+#define OF(unit, member)  D9__AS_##unit, IN(struct d9__blocked_site, calls.member)
+
+const struct d9__column d9__blocked_columns[] = {
+	{ KEY("function"), OF(TEXT, function), "`fsync`, `poll`, `pthread_mutex_lock`, ..." },
+	{ KEY("fd"), ROW(ID, fd), "descriptor; null: none, or several" },
+	{ KEY("callback"), ROW(TEXT, callback), "that called it" },
+	{ KEY("at"), OBJECT, "`function`, `file`, `line` in the program" },
+	{ "calls", NULL, "CALLS", OF(COUNT, n), "how many" },
+	{ "total_ns", NULL, "TOTAL", OF(NS, total_ns), "all together" },
+	{ "longest_ns", NULL, "LONGEST", OF(NS, longest.ns), "the longest" },
+	{ KEY("longest_at_ns"), ROW(NS, longest_at_ns),
+	  "when that began, since the start of the trace" },
+	{ KEY("worker"), OF(ID, longest.worker), "of the longest" },
+	{ KEY("task"), OF(ID, longest.task), "of the longest" },
+	{ NULL, NULL, "CALL", ROW(TEXT, call), NULL },
+	{ NULL, NULL, "AT", ROW(NAME, at), NULL },
+	{ .key = NULL },
+};
+#undef ROW
+#undef OF
+
+static struct d9_text name_of(const struct d9__callback *callback)
+{
+	struct d9_text name = { NULL, 0 };
+
+	if (callback)
+		name.data = d9__callback_name(callback, &name.len);
+	return name;
+}
+
+void d9__blocked_row(struct d9__blocked_row *row, const struct d9__analysis *a,
+		     const struct d9__blocked_site *site)
+{
+	const struct d9__blocked_calls *calls = &site->calls;
+
+	*row = (struct d9__blocked_row) {
+		.site = site,
+		.callback = name_of(calls->callback),
+		.fd = { calls->fd >= 0 && !calls->several_fds, (uint64_t)calls->fd },
+		.longest_at_ns = calls->longest.at_ns - d9__analysis_start_ns(a),
+	};
+	d9__blocked_what(calls, row->call_text, sizeof(row->call_text));
+	row->call = row->call_text;
+	d9__blocked_where(site, row->at_text, sizeof(row->at_text));
+	row->at = row->at_text[0] ? row->at_text : NULL;
+}
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__lock_row, member)
+#define OF(unit, member)  D9__AS_##unit, IN(struct d9__blocked_site, calls.member)
+
+const struct d9__column d9__lock_columns[] = {
+	{ KEY("callback"), ROW(TEXT, callback), "that waited" },
+	{ KEY("at"), OBJECT, "where it asked for the lock" },
+	{ "waits", NULL, "WAITS", OF(COUNT, held), "how many" },
+	{ "longest_ns", NULL, "LONGEST", OF(NS, longest_held.ns), "the longest" },
+	{ KEY("longest_at_ns"), ROW(NS, longest_at_ns),
+	  "when that began, since the start of the trace" },
+	{ KEY("holder_tid"), OF(ID, longest_held.holder_tid),
+	  "the thread that held the lock then" },
+	{ KEY("holder_name"), ROW(TEXT, holder_name), "that thread's name; null: not told" },
+	{ KEY("held_ns"), OF(NS, longest_held.held_ns), "how long it had the lock; 0: not told" },
+	{ KEY("held_cpu_ns"), ROW(NS, held_cpu_ns), "of that, on the CPU; null: not told" },
+	{ KEY("holder_worker"), ROW(ID, worker), "of that thread; null: none" },
+	{ KEY("holder_callback"), ROW(TEXT, holder_callback), "that ran there; null: none" },
+	{ KEY("held_at"), OBJECT, "where it was unlocked" },
+	{ NULL, NULL, "AT", ROW(NAME, at), NULL },
+	{ NULL, NULL, "HELD BY", ROW(NAME, holder), NULL },
+	{ .key = NULL },
+};
+#undef ROW
+#undef OF
+
+void d9__lock_row(struct d9__lock_row *row, const struct d9__analysis *a,
+		  const struct d9__blocked_site *site)
+{
+	const struct d9__blocked_event *longest = &site->calls.longest_held;
+	const struct d9__worker *worker = d9__samples_worker(&a->samples, longest->holder_tid);
+
+	*row = (struct d9__lock_row) {
+		.site = site,
+		.callback = name_of(site->calls.callback),
+		.holder_callback = name_of(longest->holder),
+		.held_cpu_ns = { longest->held_cpu_ns != UINT64_MAX, longest->held_cpu_ns },
+		.worker = { worker, worker ? worker->id : 0 },
+		.longest_at_ns = longest->at_ns - d9__analysis_start_ns(a),
+		.holder_name = longest->holder_name[0] ? longest->holder_name : NULL,
+	};
+	d9__finding_holder(a, site, row->holder_text, sizeof(row->holder_text));
+	row->holder = row->holder_text;
+	d9__blocked_where(site, row->at_text, sizeof(row->at_text));
+	row->at = row->at_text[0] ? row->at_text : NULL;
+}
+
+#define ROW(unit, member) D9__AS_##unit, AT(struct d9__blocking_row, member)
+
+const struct d9__column d9__blocking_columns[] = {
+	{ SQL("process"), ROW(ID, process), NULL },
+	{ SQL("start_ns"), ROW(NS, start_ns), NULL },
+	{ SQL("duration_ns"), ROW(NS, duration_ns), NULL },
+	{ SQL("function"), ROW(NAME, function), "fsync, poll, pthread_mutex_lock, ..." },
+	{ SQL("fd"), ROW(ID, fd), "or NULL" },
+	{ SQL("worker"), ROW(ID, worker), NULL },
+	{ SQL("task"), ROW(ID, task), NULL },
+	{ SQL("poll"), ROW(ID, poll), "polls.poll; NULL: outside of calls" },
+	{ SQL("run"), ROW(ID, run), "runs.run; NULL likewise" },
+	{ SQL("stack"), ROW(ID, stack), "frames.stack, where it was called; NULL: not recorded" },
+	{ SQL("holder_tid"), ROW(ID, holder_tid),
+	  "of a lock: the thread that held it; NULL: not known" },
+	{ SQL("holder_task"), ROW(ID, holder_task), "whose call held it, or NULL" },
+	{ SQL("holder_stack"), ROW(ID, holder_stack), "where it was unlocked, or NULL" },
 	{ .key = NULL },
 };
 #undef ROW

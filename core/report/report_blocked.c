@@ -9,26 +9,17 @@
 #include "report/report_parts.h"
 #include "text/units.h"
 
-static void put_calls(const struct d9__blocked_site *sites, size_t n, struct d9__page *page)
+static void put_calls(const struct d9__report *report, const struct d9__blocked_site *sites,
+		      size_t n, struct d9__page *page)
 {
+	static const char *const headings[] = { "TOTAL", "CALLS", "LONGEST", "CALL", "AT" };
 	struct d9__grid grid = { .n_columns = 0 };
-	char what[64], where[192];
+	struct d9__blocked_row row;
 
-	d9__grid_column(&grid, "TOTAL", false, false);
-	d9__grid_column(&grid, "CALLS", false, false);
-	d9__grid_column(&grid, "LONGEST", false, false);
-	d9__grid_column(&grid, "CALL", true, false);
-	d9__grid_column(&grid, "AT", true, true);
+	d9__report_cells_begin(&grid, d9__blocked_columns, headings, 5);
 	for (size_t i = 0; i < n; i++) {
-		const struct d9__blocked_calls *calls = &sites[i].calls;
-
-		d9__blocked_what(calls, what, sizeof(what));
-		d9__blocked_where(&sites[i], where, sizeof(where));
-		d9__grid_cell(&grid, d9__units_ns(calls->total_ns).text, 0);
-		d9__grid_cell(&grid, d9__units_count(calls->n).text, 0);
-		d9__grid_cell(&grid, d9__units_ns(calls->longest.ns).text, 0);
-		d9__grid_cell(&grid, what, 0);
-		d9__grid_cell(&grid, where[0] ? where : "-", 0);
+		d9__blocked_row(&row, report->analysis, &sites[i]);
+		d9__report_cells(&grid, d9__blocked_columns, headings, 5, &row, NULL);
 	}
 	d9__grid_print(&grid, page);
 }
@@ -45,24 +36,16 @@ static size_t count_held(const struct d9__blocked_site *sites, size_t n)
 static void put_locks(const struct d9__report *report, const struct d9__blocked_site *sites, size_t n,
 		      struct d9__page *page)
 {
+	static const char *const headings[] = { "LONGEST", "WAITS", "AT", "HELD BY" };
 	struct d9__grid grid = { .n_columns = 0 };
-	char where[192], holder[400];
+	struct d9__lock_row row;
 
-	d9__grid_column(&grid, "LONGEST", false, false);
-	d9__grid_column(&grid, "WAITS", false, false);
-	d9__grid_column(&grid, "AT", true, true);
-	d9__grid_column(&grid, "HELD BY", true, true);
+	d9__report_cells_begin(&grid, d9__lock_columns, headings, 4);
 	for (size_t i = 0; i < n; i++) {
-		const struct d9__blocked_calls *calls = &sites[i].calls;
-
-		if (!calls->held)
+		if (!sites[i].calls.held)
 			continue;
-		d9__blocked_where(&sites[i], where, sizeof(where));
-		d9__finding_holder(report->analysis, &sites[i], holder, sizeof(holder));
-		d9__grid_cell(&grid, d9__units_ns(calls->longest_held.ns).text, 0);
-		d9__grid_cell(&grid, d9__units_count(calls->held).text, 0);
-		d9__grid_cell(&grid, where[0] ? where : "-", 0);
-		d9__grid_cell(&grid, holder, 0);
+		d9__lock_row(&row, report->analysis, &sites[i]);
+		d9__report_cells(&grid, d9__lock_columns, headings, 4, &row, NULL);
 	}
 	d9__grid_print(&grid, page);
 }
@@ -78,7 +61,7 @@ void d9__report_blocked(const struct d9__report *report, const struct d9__report
 	}
 	shown = n < style->top ? n : style->top;
 	d9__page_section(page, "Blocking calls");
-	put_calls(sites, shown, page);
+	put_calls(report, sites, shown, page);
 	if (n > shown)
 		d9__page_line(page, "and %s more places (--top %zu shows all)", d9__units_count(n - shown).text, n);
 	if (count_held(sites, n)) {
@@ -89,14 +72,6 @@ void d9__report_blocked(const struct d9__report *report, const struct d9__report
 }
 
 /* ---- JSON ---- */
-
-static void json_callback(struct d9__json *json, const char *key, const struct d9__callback *callback)
-{
-	size_t len;
-	const char *name = d9__callback_name(callback, &len);
-
-	d9__json_text(json, key, name, len);
-}
 
 static void json_frame(struct d9__json *json, const char *key, const struct d9__frame_name *frame)
 {
@@ -113,51 +88,25 @@ static void json_frame(struct d9__json *json, const char *key, const struct d9__
 
 static void json_call(struct d9__json *json, const struct d9__analysis *a, const struct d9__blocked_site *site)
 {
-	const struct d9__blocked_calls *calls = &site->calls;
+	struct d9__blocked_row row;
 
+	d9__blocked_row(&row, a, site);
 	d9__json_open(json, NULL, '{');
-	d9__json_string(json, "function", calls->function);
-	if (calls->fd >= 0 && !calls->several_fds)
-		d9__json_i64(json, "fd", calls->fd);
-	else
-		d9__json_null(json, "fd");
-	json_callback(json, "callback", calls->callback);
+	d9__columns_json(json, d9__blocked_columns, NULL, &row);
 	json_frame(json, "at", site->frame);
-	d9__json_u64(json, "calls", calls->n);
-	d9__json_u64(json, "total_ns", calls->total_ns);
-	d9__json_u64(json, "longest_ns", calls->longest.ns);
-	d9__json_u64(json, "longest_at_ns", calls->longest.at_ns - d9__analysis_start_ns(a));
-	d9__json_u64(json, "worker", calls->longest.worker);
-	d9__json_u64(json, "task", calls->longest.task);
+	d9__columns_json(json, d9__blocked_columns, "at", &row);
 	d9__json_close(json, '}');
 }
 
 static void json_lock(struct d9__json *json, const struct d9__analysis *a, const struct d9__blocked_site *site)
 {
-	const struct d9__blocked_event *longest = &site->calls.longest_held;
-	const struct d9__worker *worker = d9__samples_worker(&a->samples, longest->holder_tid);
+	struct d9__lock_row row;
 
+	d9__lock_row(&row, a, site);
 	d9__json_open(json, NULL, '{');
-	json_callback(json, "callback", site->calls.callback);
+	d9__columns_json(json, d9__lock_columns, NULL, &row);
 	json_frame(json, "at", site->frame);
-	d9__json_u64(json, "waits", site->calls.held);
-	d9__json_u64(json, "longest_ns", longest->ns);
-	d9__json_u64(json, "longest_at_ns", longest->at_ns - d9__analysis_start_ns(a));
-	d9__json_u64(json, "holder_tid", longest->holder_tid);
-	d9__json_string(json, "holder_name", longest->holder_name[0] ? longest->holder_name : NULL);
-	d9__json_u64(json, "held_ns", longest->held_ns);
-	if (longest->held_cpu_ns == UINT64_MAX)
-		d9__json_null(json, "held_cpu_ns");
-	else
-		d9__json_u64(json, "held_cpu_ns", longest->held_cpu_ns);
-	if (worker)
-		d9__json_u64(json, "holder_worker", worker->id);
-	else
-		d9__json_null(json, "holder_worker");
-	if (longest->holder)
-		json_callback(json, "holder_callback", longest->holder);
-	else
-		d9__json_null(json, "holder_callback");
+	d9__columns_json(json, d9__lock_columns, "at", &row);
 	json_frame(json, "held_at", site->held);
 	d9__json_close(json, '}');
 }

@@ -25,6 +25,9 @@ static const struct {
 	{ d9__thread_columns, "\n### `threads[]`\n" },
 	{ d9__hot_function_columns, "\n### `functions[]`\n" },
 	{ d9__sample_columns, "" },
+	{ d9__blocked_columns, "\n## `blocking_calls[]`\n" },
+	{ d9__lock_columns, "\n## `locks[]`\n" },
+	{ d9__blocking_columns, "" },
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
