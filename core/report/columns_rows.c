@@ -17,8 +17,11 @@
 		char *: D9__OF_STRING,                                                          \
 		const char *: D9__OF_STRING,                                                    \
 		struct d9_text: D9__OF_TEXT)
-#define AT(type, member) TYPE(((type *)0)->member), false, offsetof(type, member)
-#define IN(type, member) TYPE(((type *)0)->member), true, offsetof(type, member)
+#define AT(unit, of, member)                                                                       \
+	D9__AS_##unit, TYPE(((struct d9__##of *)0)->member), false,                                \
+		offsetof(struct d9__##of, member)
+#define IN(unit, of, member)                                                                       \
+	D9__AS_##unit, TYPE(((struct d9__##of *)0)->member), true, offsetof(struct d9__##of, member)
 
 #define OBJECT D9__AS_OBJECT, D9__OF_U64, false, 0
 
@@ -33,20 +36,17 @@ uint64_t d9__off_cpu_estimated(const struct d9__analysis *a, uint64_t off, uint6
 
 /* ---- durations ---- */
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__quantiles, member)
-
 const struct d9__column d9__quantile_columns[] = {
-	{ KEY("count"), ROW(COUNT, count), "how many" },
-	{ KEY("sum_ns"), ROW(NS, sum_ns), "all together" },
-	{ KEY("min_ns"), ROW(NS, min_ns), "the least" },
-	{ "p50_ns", NULL, "P50", ROW(NS, p50_ns), "half of them are no longer" },
-	{ "p90_ns", NULL, "P90", ROW(NS, p90_ns), "90 % are no longer" },
-	{ "p99_ns", NULL, "P99", ROW(NS, p99_ns), "99 % are no longer" },
-	{ KEY("p999_ns"), ROW(NS, p999_ns), "99.9 % are no longer" },
-	{ "max_ns", NULL, "LONGEST", ROW(NS, max_ns), "the longest" },
+	{ KEY("count"), AT(COUNT, quantiles, count), "how many" },
+	{ KEY("sum_ns"), AT(NS, quantiles, sum_ns), "all together" },
+	{ KEY("min_ns"), AT(NS, quantiles, min_ns), "the least" },
+	{ "p50_ns", NULL, "P50", AT(NS, quantiles, p50_ns), "half of them are no longer" },
+	{ "p90_ns", NULL, "P90", AT(NS, quantiles, p90_ns), "90 % are no longer" },
+	{ "p99_ns", NULL, "P99", AT(NS, quantiles, p99_ns), "99 % are no longer" },
+	{ KEY("p999_ns"), AT(NS, quantiles, p999_ns), "99.9 % are no longer" },
+	{ "max_ns", NULL, "LONGEST", AT(NS, quantiles, max_ns), "the longest" },
 	{ .key = NULL },
 };
-#undef ROW
 
 struct d9__quantiles d9__quantiles_of(const struct d9__histogram *h)
 {
@@ -64,49 +64,48 @@ struct d9__quantiles d9__quantiles_of(const struct d9__histogram *h)
 
 /* ---- workers ---- */
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__worker_row, member)
-#define OF(unit, member)  D9__AS_##unit, IN(struct d9__worker, member)
-
 const struct d9__column d9__worker_columns[] = {
-	{ "id", "worker", "ID", OF(ID, id), "its id" },
-	{ "process", "process", NULL, ROW(ID, process), NULL },
-	{ "name", "name", "NAME", ROW(NAME, name), "the loop's, else the thread's" },
-	{ "tid", "tid", "TID", OF(ID, tid), "thread" },
-	{ "polls", "calls", "CALLS", ROW(COUNT, calls), "of callbacks" },
-	{ KEY("resumptions"), OF(COUNT, resumptions),
+	{ "id", "worker", "ID", IN(ID, worker, id), "its id" },
+	{ "process", "process", NULL, AT(ID, worker_row, process), NULL },
+	{ "name", "name", "NAME", AT(NAME, worker_row, name), "the loop's, else the thread's" },
+	{ "tid", "tid", "TID", IN(ID, worker, tid), "thread" },
+	{ "polls", "calls", "CALLS", AT(COUNT, worker_row, calls), "of callbacks" },
+	{ KEY("resumptions"), IN(COUNT, worker, resumptions),
 	  "polls that go on with a call which a nested loop had cut" },
-	{ KEY("open_ended_polls"), OF(COUNT, open_ended),
+	{ KEY("open_ended_polls"), IN(COUNT, worker, open_ended),
 	  "ended by the next poll or park instead of an end of their own" },
-	{ "poll_ns", "poll_ns", NULL, OF(NS, poll_ns), "in callbacks, ns" },
-	{ "parks", "parks", "PARKS", OF(COUNT, parks), "waits for events" },
-	{ KEY("active_periods"), OF(COUNT, active_periods), "from an unpark to the next park" },
-	{ "awake_ns", "awake_ns", "AWAKE", OF(NS, active_ns), "between them, ns" },
-	{ "parked_ns", "parked_ns", "PARKED", OF(NS, parked_ns),
+	{ "poll_ns", "poll_ns", NULL, IN(NS, worker, poll_ns), "in callbacks, ns" },
+	{ "parks", "parks", "PARKS", IN(COUNT, worker, parks), "waits for events" },
+	{ KEY("active_periods"), IN(COUNT, worker, active_periods),
+	  "from an unpark to the next park" },
+	{ "awake_ns", "awake_ns", "AWAKE", IN(NS, worker, active_ns), "between them, ns" },
+	{ "parked_ns", "parked_ns", "PARKED", IN(NS, worker, parked_ns),
 	  "in them, and asleep after it had left the loop, ns" },
-	{ KEY("busy_ns"), ROW(NS, busy_ns),
+	{ KEY("busy_ns"), AT(NS, worker_row, busy_ns),
 	  "in open callbacks, also while a loop runs inside them" },
-	{ "busy", NULL, "BUSY", ROW(SHARE, busy), "`busy_ns` / (`awake_ns` + `parked_ns`)" },
-	{ KEY("utilisation"), ROW(SHARE, utilisation), "`awake_ns` / (`awake_ns` + `parked_ns`)" },
-	{ "cpu_utilisation", NULL, "ON CPU", ROW(SHARE, on_cpu),
+	{ "busy", NULL, "BUSY", AT(SHARE, worker_row, busy),
+	  "`busy_ns` / (`awake_ns` + `parked_ns`)" },
+	{ KEY("utilisation"), AT(SHARE, worker_row, utilisation),
+	  "`awake_ns` / (`awake_ns` + `parked_ns`)" },
+	{ "cpu_utilisation", NULL, "ON CPU", AT(SHARE, worker_row, on_cpu),
 	  "`cpu_ns` / (`awake_ns` + `parked_ns`)" },
-	{ "cpu_ns", "cpu_ns", NULL, ROW(NS, cpu_ns),
+	{ "cpu_ns", "cpu_ns", NULL, AT(NS, worker_row, cpu_ns),
 	  "CPU time of its thread, ns; NULL: not recorded" },
-	{ KEY("cpu_ratio"), ROW(SHARE, cpu_ratio),
+	{ KEY("cpu_ratio"), AT(SHARE, worker_row, cpu_ratio),
 	  "mean over the active periods of CPU time per time" },
-	{ KEY("long_call_ns"), ROW(NS, long_call_ns),
+	{ KEY("long_call_ns"), AT(NS, worker_row, long_call_ns),
 	  "calls from here on are long for this worker" },
-	{ KEY("wakes_issued"), OF(COUNT, wakes_issued), "tasks that it made ready" },
-	{ KEY("local_queue_max"), OF(COUNT, local_max),
+	{ KEY("wakes_issued"), IN(COUNT, worker, wakes_issued), "tasks that it made ready" },
+	{ KEY("local_queue_max"), IN(COUNT, worker, local_max),
 	  "most callbacks that were ready at a call" },
-	{ KEY("handovers"), OF(COUNT, handovers), "how often the id went on under another thread" },
+	{ KEY("handovers"), IN(COUNT, worker, handovers),
+	  "how often the id went on under another thread" },
 	{ KEY("time"), OBJECT, "*time*" },
 	{ KEY("account"), OBJECT, "whose its time was" },
 	{ KEY("kernel_waits"), OBJECT, "*quantiles* of the waits above 0" },
 	{ KEY("samples"), OBJECT, "of its thread" },
 	{ .key = NULL },
 };
-#undef ROW
-#undef OF
 
 void d9__worker_row(struct d9__worker_row *row, const struct d9__analysis *a,
 		    const struct d9__worker *worker)
@@ -130,52 +129,54 @@ void d9__worker_row(struct d9__worker_row *row, const struct d9__analysis *a,
 
 /* ---- callbacks ---- */
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__callback_row, member)
-#define OF(unit, member)  D9__AS_##unit, IN(struct d9__callback, member)
-
 const struct d9__column d9__callback_columns[] = {
-	{ SQL("callback"), ROW(KEY, id), NULL },
-	{ "process", "process", NULL, ROW(ID, process), NULL },
-	{ "name", "name", NULL, ROW(TEXT, name), "the function, else module+0xoffset" },
-	{ "location", "location", NULL, OF(TEXT, location), "CALLBACK @ SITE as in the trace" },
-	{ KEY("way"), ROW(TEXT, way),
+	{ SQL("callback"), AT(KEY, callback_row, id), NULL },
+	{ "process", "process", NULL, AT(ID, callback_row, process), NULL },
+	{ "name", "name", NULL, AT(TEXT, callback_row, name),
+	  "the function, else module+0xoffset" },
+	{ "location", "location", NULL, IN(TEXT, callback, location),
+	  "CALLBACK @ SITE as in the trace" },
+	{ KEY("way"), AT(TEXT, callback_row, way),
 	  "of a function that a loop library calls inside a callback of its own: both" },
-	{ "source", "source", "SOURCE", OF(TEXT, source), "file.c:12 of the function, or NULL" },
-	{ "site", "site", "MADE AT", ROW(TEXT, site), "where it was registered, or NULL" },
-	{ "kind", "kind", "KIND", ROW(TEXT, kind),
+	{ "source", "source", "SOURCE", IN(TEXT, callback, source),
+	  "file.c:12 of the function, or NULL" },
+	{ "site", "site", "MADE AT", AT(TEXT, callback_row, site),
+	  "where it was registered, or NULL" },
+	{ "kind", "kind", "KIND", AT(TEXT, callback_row, kind),
 	  "io, timer, signal, idle, ..., several joined by +" },
-	{ "internal", "internal", NULL, OF(FLAG, internal), "1: the loop library's own" },
-	{ "polls", NULL, "CALLS", OF(COUNT, calls), "calls, resumptions not counted" },
-	{ "total_ns", NULL, "TOTAL", ROW(NS, calls.sum_ns), "of its calls, without loops in them" },
-	{ KEY("min_ns"), ROW(NS, calls.min_ns), "the shortest call" },
-	{ "p50_ns", NULL, "P50", ROW(NS, calls.p50_ns), "half of the calls are no longer" },
-	{ KEY("p90_ns"), ROW(NS, calls.p90_ns), "90 % are no longer" },
-	{ "p99_ns", NULL, "P99", ROW(NS, calls.p99_ns), "99 % are no longer" },
-	{ KEY("max_ns"), ROW(NS, calls.max_ns), "the longest call" },
-	{ KEY("over_1ms"), OF(COUNT, over_1ms), "calls" },
-	{ KEY("over_10ms"), OF(COUNT, over_10ms), "calls" },
-	{ KEY("over_50ms"), OF(COUNT, over_50ms), "calls" },
-	{ KEY("open_ended"), OF(COUNT, open_ended),
+	{ "internal", "internal", NULL, IN(FLAG, callback, internal), "1: the loop library's own" },
+	{ "polls", NULL, "CALLS", IN(COUNT, callback, calls), "calls, resumptions not counted" },
+	{ "total_ns", NULL, "TOTAL", AT(NS, callback_row, calls.sum_ns),
+	  "of its calls, without loops in them" },
+	{ KEY("min_ns"), AT(NS, callback_row, calls.min_ns), "the shortest call" },
+	{ "p50_ns", NULL, "P50", AT(NS, callback_row, calls.p50_ns),
+	  "half of the calls are no longer" },
+	{ KEY("p90_ns"), AT(NS, callback_row, calls.p90_ns), "90 % are no longer" },
+	{ "p99_ns", NULL, "P99", AT(NS, callback_row, calls.p99_ns), "99 % are no longer" },
+	{ KEY("max_ns"), AT(NS, callback_row, calls.max_ns), "the longest call" },
+	{ KEY("over_1ms"), IN(COUNT, callback, over_1ms), "calls" },
+	{ KEY("over_10ms"), IN(COUNT, callback, over_10ms), "calls" },
+	{ KEY("over_50ms"), IN(COUNT, callback, over_50ms), "calls" },
+	{ KEY("open_ended"), IN(COUNT, callback, open_ended),
 	  "calls that were ended by the next poll or park" },
 	{ KEY("time"), OBJECT, "*time*" },
 	{ KEY("tasks"), OBJECT, "`time`: *time* of its tasks" },
 	{ KEY("loops_inside"), OBJECT, "of calls that ran a loop" },
-	{ "tasks_spawned", NULL, "MADE", OF(COUNT, spawned), "its registrations" },
-	{ "tasks_ended", NULL, "ENDED", OF(COUNT, ended), "of these, removed" },
-	{ "tasks_alive", NULL, "AT END", OF(COUNT, alive), "registered at the end" },
-	{ "tasks_peak", NULL, "PEAK", OF(COUNT, peak_alive), "most at once" },
-	{ KEY("on_cpu_samples"), OF(COUNT, on_samples), "inside its calls" },
-	{ KEY("off_cpu_samples"), OF(COUNT, off_samples), "inside its calls" },
-	{ KEY("off_cpu_estimated"), ROW(COUNT, off_estimated), "how often threads left the CPU" },
+	{ "tasks_spawned", NULL, "MADE", IN(COUNT, callback, spawned), "its registrations" },
+	{ "tasks_ended", NULL, "ENDED", IN(COUNT, callback, ended), "of these, removed" },
+	{ "tasks_alive", NULL, "AT END", IN(COUNT, callback, alive), "registered at the end" },
+	{ "tasks_peak", NULL, "PEAK", IN(COUNT, callback, peak_alive), "most at once" },
+	{ KEY("on_cpu_samples"), IN(COUNT, callback, on_samples), "inside its calls" },
+	{ KEY("off_cpu_samples"), IN(COUNT, callback, off_samples), "inside its calls" },
+	{ KEY("off_cpu_estimated"), AT(COUNT, callback_row, off_estimated),
+	  "how often threads left the CPU" },
 	{ KEY("sampled"), OBJECT, "*weight* of the on-CPU samples" },
 	{ KEY("delays"), OBJECT, "*quantiles*" },
 	{ KEY("lateness"), OBJECT, "*quantiles*" },
-	{ NULL, NULL, "LONGEST", ROW(NS, longest_ns), NULL },
-	{ NULL, NULL, "SHARE", ROW(SHARE, share), NULL },
+	{ NULL, NULL, "LONGEST", AT(NS, callback_row, longest_ns), NULL },
+	{ NULL, NULL, "SHARE", AT(SHARE, callback_row, share), NULL },
 	{ .key = NULL },
 };
-#undef ROW
-#undef OF
 
 uint64_t d9__callback_id(const struct d9__analysis *a, const struct d9__callback *callback)
 {
@@ -206,25 +207,20 @@ void d9__callback_row(struct d9__callback_row *row, const struct d9__analysis *a
 
 /* ---- tasks ---- */
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__tasks_row, member)
-#define OF(unit, member)  D9__AS_##unit, IN(struct d9__tasks, member)
-
 const struct d9__column d9__tasks_columns[] = {
 	{ KEY("recorded"), OBJECT, "*recorded* of their ends" },
-	{ KEY("spawned"), OF(COUNT, spawned), "registered in the trace" },
-	{ KEY("uninstrumented"), OF(COUNT, uninstrumented),
+	{ KEY("spawned"), IN(COUNT, tasks, spawned), "registered in the trace" },
+	{ KEY("uninstrumented"), IN(COUNT, tasks, uninstrumented),
 	  "of these, those whose wakes cannot be seen" },
-	{ KEY("ended"), OF(COUNT, ended), "removed in the trace" },
-	{ KEY("ended_without_spawn"), OF(COUNT, ended_unspawned),
+	{ KEY("ended"), IN(COUNT, tasks, ended), "removed in the trace" },
+	{ KEY("ended_without_spawn"), IN(COUNT, tasks, ended_unspawned),
 	  "of these, registered before the trace" },
-	{ KEY("alive_at_start"), OF(COUNT, at_start), "registered before the trace" },
-	{ KEY("peak_alive"), ROW(COUNT, peak), "most at once" },
-	{ KEY("alive_at_end"), ROW(COUNT, at_end), "registered when the trace ends" },
+	{ KEY("alive_at_start"), IN(COUNT, tasks, at_start), "registered before the trace" },
+	{ KEY("peak_alive"), AT(COUNT, tasks_row, peak), "most at once" },
+	{ KEY("alive_at_end"), AT(COUNT, tasks_row, at_end), "registered when the trace ends" },
 	{ KEY("time"), OBJECT, "*time* of all tasks" },
 	{ .key = NULL },
 };
-#undef ROW
-#undef OF
 
 struct d9__tasks_row d9__tasks_row(const struct d9__tasks *tasks)
 {
@@ -233,59 +229,49 @@ struct d9__tasks_row d9__tasks_row(const struct d9__tasks *tasks)
 	return (struct d9__tasks_row) { tasks, start + tasks->peak_change, start + tasks->change };
 }
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__task_row, member)
-
 const struct d9__column d9__task_columns[] = {
-	{ SQL("process"), ROW(ID, process), NULL },
-	{ SQL("task"), ROW(ID, task), "its id" },
-	{ SQL("callback"), ROW(ID, callback), "callbacks.callback" },
-	{ SQL("kind"), ROW(NAME, kind), NULL },
-	{ SQL("fd"), ROW(ID, fd), "descriptor, or NULL" },
-	{ SQL("name"), ROW(NAME, name), "by the program, or NULL" },
-	{ SQL("spawned_ns"), ROW(NS, spawned_ns), "when it was registered, ns" },
-	{ SQL("ended_ns"), ROW(NS, ended_ns),
+	{ SQL("process"), AT(ID, task_row, process), NULL },
+	{ SQL("task"), AT(ID, task_row, task), "its id" },
+	{ SQL("callback"), AT(ID, task_row, callback), "callbacks.callback" },
+	{ SQL("kind"), AT(NAME, task_row, kind), NULL },
+	{ SQL("fd"), AT(ID, task_row, fd), "descriptor, or NULL" },
+	{ SQL("name"), AT(NAME, task_row, name), "by the program, or NULL" },
+	{ SQL("spawned_ns"), AT(NS, task_row, spawned_ns), "when it was registered, ns" },
+	{ SQL("ended_ns"), AT(NS, task_row, ended_ns),
 	  "when it was removed, ns; NULL: it lives at the end" },
 	{ .key = NULL },
 };
-#undef ROW
 
 /* ---- spans ---- */
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__span_name, member)
-
 const struct d9__column d9__span_name_columns[] = {
-	{ "name", NULL, "NAME", ROW(NAME, name), "of them all" },
-	{ "spans", NULL, "COUNT", ROW(COUNT, count), "how many" },
-	{ KEY("unmatched"), ROW(COUNT, unmatched), "entered and not left" },
-	{ "active_ns", NULL, "BUSY", ROW(NS, active_ns), "inside of them" },
-	{ KEY("active_in_polls_ns"), ROW(NS, active_in_polls_ns),
+	{ "name", NULL, "NAME", AT(NAME, span_name, name), "of them all" },
+	{ "spans", NULL, "COUNT", AT(COUNT, span_name, count), "how many" },
+	{ KEY("unmatched"), AT(COUNT, span_name, unmatched), "entered and not left" },
+	{ "active_ns", NULL, "BUSY", AT(NS, span_name, active_ns), "inside of them" },
+	{ KEY("active_in_polls_ns"), AT(NS, span_name, active_in_polls_ns),
 	  "of that, inside calls of the owning task" },
-	{ "idle_ns", NULL, "IDLE", ROW(NS, idle_ns),
+	{ "idle_ns", NULL, "IDLE", AT(NS, span_name, idle_ns),
 	  "of closed ones: from creation to close, less the time inside" },
-	{ KEY("unclosed"), ROW(COUNT, unclosed), "the trace ended first" },
+	{ KEY("unclosed"), AT(COUNT, span_name, unclosed), "the trace ended first" },
 	{ KEY("time"), OBJECT, "*time*" },
 	{ KEY("*quantiles*"), OBJECT, "from first enter to last exit" },
 	{ KEY("origins"), OBJECT, "these figures per origin" },
 	{ .key = NULL },
 };
-#undef ROW
-
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__span_origin_row, member)
-#define OF(unit, member)  D9__AS_##unit, IN(struct d9__span_type, member)
 
 const struct d9__column d9__span_origin_columns[] = {
-	{ KEY("origin"), ROW(TEXT, origin), "behind `SpanEnter:`" },
-	{ KEY("with_parent"), OF(COUNT, with_parent), "how many have one" },
-	{ KEY("unmatched"), OF(COUNT, unmatched), "entered and not left" },
-	{ KEY("active_ns"), OF(NS, active_ns), "inside of them" },
-	{ KEY("idle_ns"), OF(NS, idle_ns),
+	{ KEY("origin"), AT(TEXT, span_origin_row, origin), "behind `SpanEnter:`" },
+	{ KEY("with_parent"), IN(COUNT, span_type, with_parent), "how many have one" },
+	{ KEY("unmatched"), IN(COUNT, span_type, unmatched), "entered and not left" },
+	{ KEY("active_ns"), IN(NS, span_type, active_ns), "inside of them" },
+	{ KEY("idle_ns"), IN(NS, span_type, idle_ns),
 	  "of closed ones: from creation to close, less the time inside" },
 	{ KEY("*quantiles*"), OBJECT, "from first enter to last exit" },
-	{ KEY("over_10_p50"), ROW(COUNT, over_10_p50), "longer than ten times `p50_ns`" },
+	{ KEY("over_10_p50"), AT(COUNT, span_origin_row, over_10_p50),
+	  "longer than ten times `p50_ns`" },
 	{ .key = NULL },
 };
-#undef ROW
-#undef OF
 
 struct d9__span_origin_row d9__span_origin_row(const struct d9__span_type *type)
 {
@@ -298,51 +284,46 @@ struct d9__span_origin_row d9__span_origin_row(const struct d9__span_type *type)
 	};
 }
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__span_row, member)
-
 const struct d9__column d9__span_columns[] = {
-	{ SQL("process"), ROW(ID, process), NULL },
-	{ SQL("span"), ROW(DIGITS, id), "its id" },
-	{ SQL("parent"), ROW(DIGITS, parent), "spans.span, or NULL" },
-	{ SQL("name"), ROW(TEXT, name), "of a function that the loop library called, its name" },
-	{ SQL("origin"), ROW(NAME, origin), "where it is in the source" },
-	{ SQL("worker"), ROW(ID, worker), "of its last enter; NULL: a thread without a loop" },
-	{ SQL("task"), ROW(ID, task), "whose call it began in; NULL: none" },
-	{ SQL("first_ns"), ROW(NS, first_ns), "first enter" },
-	{ SQL("last_ns"), ROW(NS, last_ns), "last exit; NULL: never left" },
-	{ SQL("active_ns"), ROW(NS, active_ns), "inside of it, ns" },
-	{ SQL("enters"), ROW(COUNT, enters), NULL },
-	{ SQL("closed"), ROW(FLAG, closed), "0: the trace ended first" },
-	{ SQL("callback"), ROW(FLAG, callback),
+	{ SQL("process"), AT(ID, span_row, process), NULL },
+	{ SQL("span"), AT(DIGITS, span_row, id), "its id" },
+	{ SQL("parent"), AT(DIGITS, span_row, parent), "spans.span, or NULL" },
+	{ SQL("name"), AT(TEXT, span_row, name),
+	  "of a function that the loop library called, its name" },
+	{ SQL("origin"), AT(NAME, span_row, origin), "where it is in the source" },
+	{ SQL("worker"), AT(ID, span_row, worker),
+	  "of its last enter; NULL: a thread without a loop" },
+	{ SQL("task"), AT(ID, span_row, task), "whose call it began in; NULL: none" },
+	{ SQL("first_ns"), AT(NS, span_row, first_ns), "first enter" },
+	{ SQL("last_ns"), AT(NS, span_row, last_ns), "last exit; NULL: never left" },
+	{ SQL("active_ns"), AT(NS, span_row, active_ns), "inside of it, ns" },
+	{ SQL("enters"), AT(COUNT, span_row, enters), NULL },
+	{ SQL("closed"), AT(FLAG, span_row, closed), "0: the trace ended first" },
+	{ SQL("callback"), AT(FLAG, span_row, callback),
 	  "1: a function that the loop library called inside a callback of its own" },
 	{ .key = NULL },
 };
-#undef ROW
 
 /* ---- samples ---- */
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__samples_row, member)
-#define OF(unit, member)  D9__AS_##unit, IN(struct d9__samples, member)
-
 const struct d9__column d9__samples_columns[] = {
-	{ KEY("on_cpu"), OF(COUNT, on), "on the CPU" },
-	{ KEY("off_cpu"), OF(COUNT, off), "as a thread left the CPU" },
-	{ KEY("off_cpu_estimated"), ROW(COUNT, off_estimated), "how often threads left the CPU" },
-	{ KEY("switches_measured"), ROW(SHARE, switch_share), "a share of the time" },
-	{ KEY("on_cpu_in_polls"), OF(COUNT, on_in_polls), "of `on_cpu`, inside calls" },
-	{ KEY("off_cpu_in_polls"), OF(COUNT, off_in_polls), "of `off_cpu`, inside calls" },
-	{ KEY("off_worker"), OF(COUNT, off_worker), "of threads that run no loop" },
-	{ KEY("stacks"), ROW(COUNT, stacks), "different ones" },
-	{ KEY("top_off_cpu_stack"), ROW(COUNT, top_off), "in the largest group" },
-	{ KEY("period_ns"), OF(NS, period_ns),
+	{ KEY("on_cpu"), IN(COUNT, samples, on), "on the CPU" },
+	{ KEY("off_cpu"), IN(COUNT, samples, off), "as a thread left the CPU" },
+	{ KEY("off_cpu_estimated"), AT(COUNT, samples_row, off_estimated),
+	  "how often threads left the CPU" },
+	{ KEY("switches_measured"), AT(SHARE, samples_row, switch_share), "a share of the time" },
+	{ KEY("on_cpu_in_polls"), IN(COUNT, samples, on_in_polls), "of `on_cpu`, inside calls" },
+	{ KEY("off_cpu_in_polls"), IN(COUNT, samples, off_in_polls), "of `off_cpu`, inside calls" },
+	{ KEY("off_worker"), IN(COUNT, samples, off_worker), "of threads that run no loop" },
+	{ KEY("stacks"), AT(COUNT, samples_row, stacks), "different ones" },
+	{ KEY("top_off_cpu_stack"), AT(COUNT, samples_row, top_off), "in the largest group" },
+	{ KEY("period_ns"), IN(NS, samples, period_ns),
 	  "of CPU time, for which a sample on the CPU stands" },
-	{ KEY("cpu_share"), ROW(SHARE, cpu_share),
+	{ KEY("cpu_share"), AT(SHARE, samples_row, cpu_share),
 	  "of the process's CPU time, that samples stand for" },
 	{ KEY("threads"), OBJECT, "those with most samples on the CPU first" },
 	{ .key = NULL },
 };
-#undef ROW
-#undef OF
 
 struct d9__samples_row d9__samples_row(const struct d9__analysis *a)
 {
@@ -358,22 +339,19 @@ struct d9__samples_row d9__samples_row(const struct d9__analysis *a)
 	};
 }
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__thread_row, member)
-#define OF(unit, member)  D9__AS_##unit, IN(struct d9__sample_counts, member)
-
 const struct d9__column d9__thread_columns[] = {
-	{ SQL("process"), ROW(ID, process), NULL },
-	{ "tid", "tid", NULL, ROW(ID, tid), "thread" },
-	{ "name", "name", NULL, ROW(NAME, name), "its own, or NULL" },
-	{ "worker", "worker", NULL, ROW(ID, worker), "workers.worker; NULL: it runs no loop" },
-	{ "on_cpu", "on_cpu_samples", NULL, OF(COUNT, on), NULL },
-	{ "off_cpu", "off_cpu_samples", NULL, OF(COUNT, off), NULL },
-	{ KEY("off_cpu_estimated"), ROW(COUNT, off_estimated), "how often it left the CPU" },
+	{ SQL("process"), AT(ID, thread_row, process), NULL },
+	{ "tid", "tid", NULL, AT(ID, thread_row, tid), "thread" },
+	{ "name", "name", NULL, AT(NAME, thread_row, name), "its own, or NULL" },
+	{ "worker", "worker", NULL, AT(ID, thread_row, worker),
+	  "workers.worker; NULL: it runs no loop" },
+	{ "on_cpu", "on_cpu_samples", NULL, IN(COUNT, sample_counts, on), NULL },
+	{ "off_cpu", "off_cpu_samples", NULL, IN(COUNT, sample_counts, off), NULL },
+	{ KEY("off_cpu_estimated"), AT(COUNT, thread_row, off_estimated),
+	  "how often it left the CPU" },
 	{ KEY("functions"), OBJECT, "in which it was" },
 	{ .key = NULL },
 };
-#undef ROW
-#undef OF
 
 struct d9__thread_row d9__thread_row(const struct d9__analysis *a,
 				     const struct d9__hot_thread *thread)
@@ -404,62 +382,52 @@ struct d9__thread_row d9__thread_row_of(const struct d9__analysis *a,
 	};
 }
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__hot_function, member)
-
 const struct d9__column d9__hot_function_columns[] = {
-	{ KEY("function"), ROW(TEXT, frame.function), "null: no name is known" },
-	{ KEY("module"), ROW(TEXT, frame.module), "null: not known" },
-	{ KEY("file"), ROW(TEXT, frame.file), "null: not known" },
-	{ KEY("line"), ROW(COUNT, frame.line), "0: not known" },
-	{ KEY("on_cpu"), ROW(COUNT, n), "samples" },
-	{ KEY("cpu_ns"), ROW(NS, ns), "the CPU time that these stand for" },
+	{ KEY("function"), AT(TEXT, hot_function, frame.function), "null: no name is known" },
+	{ KEY("module"), AT(TEXT, hot_function, frame.module), "null: not known" },
+	{ KEY("file"), AT(TEXT, hot_function, frame.file), "null: not known" },
+	{ KEY("line"), AT(COUNT, hot_function, frame.line), "0: not known" },
+	{ KEY("on_cpu"), AT(COUNT, hot_function, n), "samples" },
+	{ KEY("cpu_ns"), AT(NS, hot_function, ns), "the CPU time that these stand for" },
 	{ .key = NULL },
 };
-#undef ROW
-
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__sampled_row, member)
 
 const struct d9__column d9__sample_columns[] = {
-	{ SQL("process"), ROW(ID, process), NULL },
-	{ SQL("time_ns"), ROW(NS, time_ns), NULL },
-	{ SQL("source"), ROW(TEXT, source),
+	{ SQL("process"), AT(ID, sampled_row, process), NULL },
+	{ SQL("time_ns"), AT(NS, sampled_row, time_ns), NULL },
+	{ SQL("source"), AT(TEXT, sampled_row, source),
 	  "on-cpu, off-cpu (the thread was taken off the CPU here)" },
-	{ SQL("tid"), ROW(ID, tid), "thread" },
-	{ SQL("thread"), ROW(NAME, thread), "its name, or NULL" },
-	{ SQL("worker"), ROW(ID, worker), "NULL: it runs no loop" },
-	{ SQL("task"), ROW(ID, task), "whose call it was in; NULL: none" },
-	{ SQL("poll"), ROW(ID, poll), "polls.poll; NULL: none" },
-	{ SQL("run"), ROW(ID, run), "runs.run; NULL: none" },
-	{ SQL("stack"), ROW(ID, stack), "frames.stack; NULL: it has none" },
-	{ SQL("cpu_ns"), ROW(NS, cpu_ns),
+	{ SQL("tid"), AT(ID, sampled_row, tid), "thread" },
+	{ SQL("thread"), AT(NAME, sampled_row, thread), "its name, or NULL" },
+	{ SQL("worker"), AT(ID, sampled_row, worker), "NULL: it runs no loop" },
+	{ SQL("task"), AT(ID, sampled_row, task), "whose call it was in; NULL: none" },
+	{ SQL("poll"), AT(ID, sampled_row, poll), "polls.poll; NULL: none" },
+	{ SQL("run"), AT(ID, sampled_row, run), "runs.run; NULL: none" },
+	{ SQL("stack"), AT(ID, sampled_row, stack), "frames.stack; NULL: it has none" },
+	{ SQL("cpu_ns"), AT(NS, sampled_row, cpu_ns),
 	  "that it stands for, ns; NULL: off the CPU, or not told" },
 	{ .key = NULL },
 };
-#undef ROW
 
 /* ---- calls that blocked ---- */
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__blocked_row, member)
-#define OF(unit, member)  D9__AS_##unit, IN(struct d9__blocked_site, calls.member)
-
 const struct d9__column d9__blocked_columns[] = {
-	{ KEY("function"), OF(TEXT, function), "`fsync`, `poll`, `pthread_mutex_lock`, ..." },
-	{ KEY("fd"), ROW(ID, fd), "descriptor; null: none, or several" },
-	{ KEY("callback"), ROW(TEXT, callback), "that called it" },
+	{ KEY("function"), IN(TEXT, blocked_site, calls.function),
+	  "`fsync`, `poll`, `pthread_mutex_lock`, ..." },
+	{ KEY("fd"), AT(ID, blocked_row, fd), "descriptor; null: none, or several" },
+	{ KEY("callback"), AT(TEXT, blocked_row, callback), "that called it" },
 	{ KEY("at"), OBJECT, "`function`, `file`, `line` in the program" },
-	{ "calls", NULL, "CALLS", OF(COUNT, n), "how many" },
-	{ "total_ns", NULL, "TOTAL", OF(NS, total_ns), "all together" },
-	{ "longest_ns", NULL, "LONGEST", OF(NS, longest.ns), "the longest" },
-	{ KEY("longest_at_ns"), ROW(NS, longest_at_ns),
+	{ "calls", NULL, "CALLS", IN(COUNT, blocked_site, calls.n), "how many" },
+	{ "total_ns", NULL, "TOTAL", IN(NS, blocked_site, calls.total_ns), "all together" },
+	{ "longest_ns", NULL, "LONGEST", IN(NS, blocked_site, calls.longest.ns), "the longest" },
+	{ KEY("longest_at_ns"), AT(NS, blocked_row, longest_at_ns),
 	  "when that began, since the start of the trace" },
-	{ KEY("worker"), OF(ID, longest.worker), "of the longest" },
-	{ KEY("task"), OF(ID, longest.task), "of the longest" },
-	{ NULL, NULL, "CALL", ROW(TEXT, call), NULL },
-	{ NULL, NULL, "AT", ROW(NAME, at), NULL },
+	{ KEY("worker"), IN(ID, blocked_site, calls.longest.worker), "of the longest" },
+	{ KEY("task"), IN(ID, blocked_site, calls.longest.task), "of the longest" },
+	{ NULL, NULL, "CALL", AT(TEXT, blocked_row, call), NULL },
+	{ NULL, NULL, "AT", AT(NAME, blocked_row, at), NULL },
 	{ .key = NULL },
 };
-#undef ROW
-#undef OF
 
 static struct d9_text name_of(const struct d9__callback *callback)
 {
@@ -487,30 +455,30 @@ void d9__blocked_row(struct d9__blocked_row *row, const struct d9__analysis *a,
 	row->at = row->at_text[0] ? row->at_text : NULL;
 }
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__lock_row, member)
-#define OF(unit, member)  D9__AS_##unit, IN(struct d9__blocked_site, calls.member)
-
 const struct d9__column d9__lock_columns[] = {
-	{ KEY("callback"), ROW(TEXT, callback), "that waited" },
+	{ KEY("callback"), AT(TEXT, lock_row, callback), "that waited" },
 	{ KEY("at"), OBJECT, "where it asked for the lock" },
-	{ "waits", NULL, "WAITS", OF(COUNT, held), "how many" },
-	{ "longest_ns", NULL, "LONGEST", OF(NS, longest_held.ns), "the longest" },
-	{ KEY("longest_at_ns"), ROW(NS, longest_at_ns),
+	{ "waits", NULL, "WAITS", IN(COUNT, blocked_site, calls.held), "how many" },
+	{ "longest_ns", NULL, "LONGEST", IN(NS, blocked_site, calls.longest_held.ns),
+	  "the longest" },
+	{ KEY("longest_at_ns"), AT(NS, lock_row, longest_at_ns),
 	  "when that began, since the start of the trace" },
-	{ KEY("holder_tid"), OF(ID, longest_held.holder_tid),
+	{ KEY("holder_tid"), IN(ID, blocked_site, calls.longest_held.holder_tid),
 	  "the thread that held the lock then" },
-	{ KEY("holder_name"), ROW(TEXT, holder_name), "that thread's name; null: not told" },
-	{ KEY("held_ns"), OF(NS, longest_held.held_ns), "how long it had the lock; 0: not told" },
-	{ KEY("held_cpu_ns"), ROW(NS, held_cpu_ns), "of that, on the CPU; null: not told" },
-	{ KEY("holder_worker"), ROW(ID, worker), "of that thread; null: none" },
-	{ KEY("holder_callback"), ROW(TEXT, holder_callback), "that ran there; null: none" },
+	{ KEY("holder_name"), AT(TEXT, lock_row, holder_name),
+	  "that thread's name; null: not told" },
+	{ KEY("held_ns"), IN(NS, blocked_site, calls.longest_held.held_ns),
+	  "how long it had the lock; 0: not told" },
+	{ KEY("held_cpu_ns"), AT(NS, lock_row, held_cpu_ns),
+	  "of that, on the CPU; null: not told" },
+	{ KEY("holder_worker"), AT(ID, lock_row, worker), "of that thread; null: none" },
+	{ KEY("holder_callback"), AT(TEXT, lock_row, holder_callback),
+	  "that ran there; null: none" },
 	{ KEY("held_at"), OBJECT, "where it was unlocked" },
-	{ NULL, NULL, "AT", ROW(NAME, at), NULL },
-	{ NULL, NULL, "HELD BY", ROW(NAME, holder), NULL },
+	{ NULL, NULL, "AT", AT(NAME, lock_row, at), NULL },
+	{ NULL, NULL, "HELD BY", AT(NAME, lock_row, holder), NULL },
 	{ .key = NULL },
 };
-#undef ROW
-#undef OF
 
 void d9__lock_row(struct d9__lock_row *row, const struct d9__analysis *a,
 		  const struct d9__blocked_site *site)
@@ -533,23 +501,23 @@ void d9__lock_row(struct d9__lock_row *row, const struct d9__analysis *a,
 	row->at = row->at_text[0] ? row->at_text : NULL;
 }
 
-#define ROW(unit, member) D9__AS_##unit, AT(struct d9__blocking_row, member)
-
 const struct d9__column d9__blocking_columns[] = {
-	{ SQL("process"), ROW(ID, process), NULL },
-	{ SQL("start_ns"), ROW(NS, start_ns), NULL },
-	{ SQL("duration_ns"), ROW(NS, duration_ns), NULL },
-	{ SQL("function"), ROW(NAME, function), "fsync, poll, pthread_mutex_lock, ..." },
-	{ SQL("fd"), ROW(ID, fd), "or NULL" },
-	{ SQL("worker"), ROW(ID, worker), NULL },
-	{ SQL("task"), ROW(ID, task), NULL },
-	{ SQL("poll"), ROW(ID, poll), "polls.poll; NULL: outside of calls" },
-	{ SQL("run"), ROW(ID, run), "runs.run; NULL likewise" },
-	{ SQL("stack"), ROW(ID, stack), "frames.stack, where it was called; NULL: not recorded" },
-	{ SQL("holder_tid"), ROW(ID, holder_tid),
+	{ SQL("process"), AT(ID, blocking_row, process), NULL },
+	{ SQL("start_ns"), AT(NS, blocking_row, start_ns), NULL },
+	{ SQL("duration_ns"), AT(NS, blocking_row, duration_ns), NULL },
+	{ SQL("function"), AT(NAME, blocking_row, function),
+	  "fsync, poll, pthread_mutex_lock, ..." },
+	{ SQL("fd"), AT(ID, blocking_row, fd), "or NULL" },
+	{ SQL("worker"), AT(ID, blocking_row, worker), NULL },
+	{ SQL("task"), AT(ID, blocking_row, task), NULL },
+	{ SQL("poll"), AT(ID, blocking_row, poll), "polls.poll; NULL: outside of calls" },
+	{ SQL("run"), AT(ID, blocking_row, run), "runs.run; NULL likewise" },
+	{ SQL("stack"), AT(ID, blocking_row, stack),
+	  "frames.stack, where it was called; NULL: not recorded" },
+	{ SQL("holder_tid"), AT(ID, blocking_row, holder_tid),
 	  "of a lock: the thread that held it; NULL: not known" },
-	{ SQL("holder_task"), ROW(ID, holder_task), "whose call held it, or NULL" },
-	{ SQL("holder_stack"), ROW(ID, holder_stack), "where it was unlocked, or NULL" },
+	{ SQL("holder_task"), AT(ID, blocking_row, holder_task), "whose call held it, or NULL" },
+	{ SQL("holder_stack"), AT(ID, blocking_row, holder_stack),
+	  "where it was unlocked, or NULL" },
 	{ .key = NULL },
 };
-#undef ROW
