@@ -117,8 +117,6 @@ static void put_value(struct d9__query_row *row, const struct d9__column *column
 		d9__query_text(row, value.text, value.len);
 	else if (column->unit == D9__AS_DIGITS)
 		put_digits(row, value.n);
-	else if (column->unit == D9__AS_HEX)
-		d9__query_hex(row, value.n);
 	else
 		d9__query_u64(row, value.n);
 }

@@ -16,22 +16,18 @@
 #include "report/report.h"
 #include "text/json.h"
 
-/* How a value is shown; the last four are texts in SQL. */
+/* How a value is shown; the last three are texts in SQL. */
 enum d9__column_unit {
 	D9__AS_COUNT,
 	D9__AS_ID,
 	D9__AS_KEY, /* an id that no two rows of a table of SQL have */
 	D9__AS_NS,
-	D9__AS_BYTES,
 	D9__AS_SHARE, /* of 1; NULL below 0 */
 	D9__AS_FLAG,
-	D9__AS_OBJECT, /* in JSON alone, and of code's making: the table has its place and its
-			  meaning */
+	D9__AS_OBJECT, /* in JSON alone: the column has its place, and code writes it */
 	D9__AS_DIGITS, /* a number, which is a text in SQL */
-	D9__AS_HEX,
 	D9__AS_TEXT,
-	D9__AS_NAME, /* may be cut in the report's text, where "-" stands for none; in SQL "" is
-			NULL */
+	D9__AS_NAME, /* may be cut in text, where "-" stands for none; in SQL "" is NULL */
 };
 
 /* A number that is not known in all rows: NULL in SQL and JSON. */
@@ -57,9 +53,8 @@ struct d9__column {
 	const char *sql;     /* in SQL, likewise */
 	const char *heading; /* in the report's text, likewise */
 	enum d9__column_unit unit;
-	enum d9__column_type type; /* of the member at |at|, of the row or, if |inside|, of what its
-				      first member points to */
-	bool inside;
+	enum d9__column_type type; /* of the member at |at| */
+	bool inside;		   /* of what the row's first member points to, not of the row */
 	size_t at;
 	const char *meaning; /* in SQL's schema and REPORT-JSON.md; NULL: its name says it */
 };

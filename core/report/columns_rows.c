@@ -37,7 +37,7 @@ uint64_t d9__off_cpu_estimated(const struct d9__analysis *a, uint64_t off, uint6
 /* ---- durations ---- */
 
 const struct d9__column d9__quantile_columns[] = {
-	{ KEY("count"), AT(COUNT, quantiles, count), "how many" },
+	{ "count", NULL, "CALLS", AT(COUNT, quantiles, count), "how many" },
 	{ KEY("sum_ns"), AT(NS, quantiles, sum_ns), "all together" },
 	{ KEY("min_ns"), AT(NS, quantiles, min_ns), "the least" },
 	{ "p50_ns", NULL, "P50", AT(NS, quantiles, p50_ns), "half of them are no longer" },

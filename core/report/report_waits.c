@@ -23,33 +23,28 @@ static int compare_lateness(const void *left, const void *right)
 	return a->lateness.max > b->lateness.max ? -1 : a->lateness.max < b->lateness.max;
 }
 
-static void wait_row(struct d9__grid *grid, const struct d9__callback *callback,
-		     const struct d9__histogram *h)
-{
-	d9__report_cell(grid, d9__units_ns(h->max));
-	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
-	d9__report_cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
-	d9__report_cell(grid, d9__units_count(h->count));
-	d9__report_cell_callback(grid, callback, true);
-}
-
 /* The callbacks that waited longest (|late|: timers that ran latest). */
 static void put_waiters(struct d9__section *c, bool late)
 {
+	static const char *const headings[] = { "LONGEST", "P99", "P50", "CALLS" };
 	size_t all = c->report->n_callbacks, n = d9__report_section_shown(c, all), with = 0;
 	const struct d9__callback **sorted = d9__report_section_sorted(c, late ? compare_lateness : compare_delays);
 	struct d9__grid grid = { .n_columns = 0 };
+	struct d9__quantiles quantiles;
 
 	if (!sorted)
 		return;
-	d9__report_cell_columns(&grid, (const char *const[]){ "LONGEST", "P99", "P50", "CALLS", NULL });
+	d9__report_cells_begin(&grid, d9__quantile_columns, headings, 4);
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "P50", "P99", NULL });
 	for (size_t i = 0; i < all; i++) {
 		const struct d9__histogram *h = late ? &sorted[i]->lateness : &sorted[i]->delays;
 
-		if (h->count && with++ < n)
-			wait_row(&grid, sorted[i], h);
+		if (!h->count || with++ >= n)
+			continue;
+		quantiles = d9__quantiles_of(h);
+		d9__report_cells(&grid, d9__quantile_columns, headings, 4, &quantiles, NULL);
+		d9__report_cell_callback(&grid, sorted[i], true);
 	}
 	d9__grid_print(&grid, c->page);
 	d9__report_section_more(c, n, with, "callbacks");

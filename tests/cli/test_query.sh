@@ -11,6 +11,8 @@
 
 say "calls with names, times and lengths"
 run query small.bin 'SELECT * FROM calls'
+say "tables and their columns, whose names and order are promises"
+sed 's/ *--.*//' schema | tr -s ' \n' ' ' | tr ';' '\n' | sed -n 's/^ *CREATE TABLE //p'
 say "formats"
 for format in table csv jsonl json; do
 	run query -f $format small.bin "SELECT name, ms, delay_ms, 'a \"b\", c' AS text FROM calls"
