@@ -23,13 +23,11 @@ struct d9__value d9__column_value(const struct d9__column *column, const void *r
 
 	switch (column->type) {
 	case D9__OF_U64:
+	case D9__OF_I64:
 		value.n = *(const uint64_t *)member;
 		break;
 	case D9__OF_U32:
 		value.n = *(const uint32_t *)member;
-		break;
-	case D9__OF_I64:
-		value.n = (uint64_t) * (const int64_t *)member;
 		break;
 	case D9__OF_KNOWN:
 		known = (const struct d9__known *)member;
@@ -44,7 +42,7 @@ struct d9__value d9__column_value(const struct d9__column *column, const void *r
 		value.n = *(const bool *)member;
 		break;
 	case D9__OF_STRING:
-		value.text = *(const char *const *)member;
+		memcpy(&value.text, member, sizeof(value.text)); /* a const char *, or a char * */
 		value.is = value.text != NULL;
 		value.len = value.text ? strlen(value.text) : 0;
 		break;
