@@ -106,20 +106,9 @@ static void put_process(struct load *load, const struct d9__query_process *proce
 static void put_segments(struct load *load, const struct d9__query_process *process)
 {
 	for (size_t i = 0; i < process->analysis.n_segments; i++) {
-		const struct d9__segment_fact *segment = &process->analysis.segments[i];
-		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_SEGMENTS);
+		struct d9__segment_row row = d9__segment_row(&process->analysis, i);
 
-		d9__query_u64(&row, process->number);
-		d9__query_string(&row, segment->path);
-		d9__query_string(&row, segment->container);
-		d9__query_u64(&row, segment->stored_bytes);
-		d9__query_u64(&row, segment->unpacked_bytes);
-		d9__query_u64(&row, segment->events);
-		d9__query_u64(&row, segment->first_ns);
-		d9__query_u64(&row, segment->last_ns);
-		d9__query_u64(&row, segment->active);
-		d9__query_string(&row, segment->err ? segment->message : NULL);
-		d9__query_row_done(&row);
+		d9__query_put(&load->rows, D9__QUERY_SEGMENTS, &row);
 	}
 }
 

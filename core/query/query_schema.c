@@ -19,19 +19,11 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  events INTEGER,\n"
 		"  lost_events INTEGER -- above 0: all other tables lack something\n"
 		")", 8, NULL },
-	[D9__QUERY_SEGMENTS] = { "segments",
-		"CREATE TABLE segments ( -- files of the trace\n"
-		"  process INTEGER,\n"
-		"  path TEXT,\n"
-		"  container TEXT, -- plain, gzip, zstd\n"
-		"  stored_bytes INTEGER,\n"
-		"  unpacked_bytes INTEGER,\n"
-		"  events INTEGER,\n"
-		"  first_ns INTEGER, -- first and last event, ns\n"
-		"  last_ns INTEGER,\n"
-		"  active INTEGER, -- 1: being written, or its process was killed\n"
-		"  error TEXT -- NULL: read to its end\n"
-		")", 10, NULL },
+	[D9__QUERY_SEGMENTS] = { .name = "segments", .about = "files of the trace",
+		.shared = d9__segment_columns,
+		.order = (const char *const[]){ "process", "path", "container", "stored_bytes",
+			"unpacked_bytes", "events", "first_ns", "last_ns", "active", "error",
+			NULL } },
 	[D9__QUERY_METADATA] = { "metadata",
 		"CREATE TABLE metadata ( -- what the recorder and the program said of themselves\n"
 		"  process INTEGER,\n"

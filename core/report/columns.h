@@ -22,6 +22,7 @@ enum d9__column_unit {
 	D9__AS_ID,
 	D9__AS_KEY, /* an id that no two rows of a table of SQL have */
 	D9__AS_NS,
+	D9__AS_BYTES,
 	D9__AS_SHARE, /* of 1; NULL below 0 */
 	D9__AS_FLAG,
 	D9__AS_OBJECT, /* in JSON alone: the column has its place, and code writes it */
@@ -222,3 +223,11 @@ struct d9__blocking_row {
 	struct d9__known fd, task, poll, run, stack, holder_tid, holder_task, holder_stack;
 };
 extern const struct d9__column d9__blocking_columns[];
+
+struct d9__segment_row {
+	const struct d9__segment_fact *segment;
+	uint64_t process;
+	const char *error;
+};
+extern const struct d9__column d9__segment_columns[];
+struct d9__segment_row d9__segment_row(const struct d9__analysis *a, size_t i);

@@ -521,3 +521,31 @@ const struct d9__column d9__blocking_columns[] = {
 	  "where it was unlocked, or NULL" },
 	{ .key = NULL },
 };
+
+/* ---- files ---- */
+
+const struct d9__column d9__segment_columns[] = {
+	{ "path", "path", NULL, IN(TEXT, segment_fact, path), NULL },
+	{ "process", "process", NULL, AT(ID, segment_row, process), NULL },
+	{ "container", "container", NULL, IN(TEXT, segment_fact, container), "plain, gzip, zstd" },
+	{ "stored_bytes", "stored_bytes", NULL, IN(BYTES, segment_fact, stored_bytes), NULL },
+	{ "unpacked_bytes", "unpacked_bytes", NULL, IN(BYTES, segment_fact, unpacked_bytes), NULL },
+	{ "events", "events", NULL, IN(COUNT, segment_fact, events), NULL },
+	{ "first_ns", "first_ns", NULL, IN(NS, segment_fact, first_ns),
+	  "first and last event, ns" },
+	{ "last_ns", "last_ns", NULL, IN(NS, segment_fact, last_ns), NULL },
+	{ "active", "active", NULL, IN(FLAG, segment_fact, active),
+	  "1: being written, or its process was killed" },
+	{ KEY("truncated"), IN(FLAG, segment_fact, truncated),
+	  "it ends in the middle of a frame" },
+	{ "error", "error", NULL, AT(TEXT, segment_row, error), "NULL: read to its end" },
+	{ .key = NULL },
+};
+
+struct d9__segment_row d9__segment_row(const struct d9__analysis *a, size_t i)
+{
+	const struct d9__segment_fact *segment = &a->segments[i];
+
+	return (struct d9__segment_row) { segment, a->process,
+					  segment->err ? segment->message : NULL };
+}

@@ -32,6 +32,8 @@ static struct d9__units units_of(enum d9__column_unit unit, const struct d9__val
 	switch (unit) {
 	case D9__AS_NS:
 		return d9__units_ns(value->n);
+	case D9__AS_BYTES:
+		return d9__units_bytes(value->n);
 	case D9__AS_COUNT:
 		return d9__units_count(value->n);
 	case D9__AS_SHARE:

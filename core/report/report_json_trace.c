@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "report/columns.h"
 #include "report/report_json.h"
 
 int d9__report_json_events(struct d9__json *json, const struct d9__report *reports, size_t n)
@@ -33,20 +34,10 @@ void d9__report_json_loss(struct d9__json *json, const struct d9__trace_losses *
 void d9__report_json_files(struct d9__json *json, const struct d9__analysis *a)
 {
 	for (size_t i = 0; i < a->n_segments; i++) {
-		const struct d9__segment_fact *segment = &a->segments[i];
+		struct d9__segment_row row = d9__segment_row(a, i);
 
 		d9__json_open(json, NULL, '{');
-		d9__json_string(json, "path", segment->path);
-		d9__json_u64(json, "process", a->process);
-		d9__json_string(json, "container", segment->container);
-		d9__json_u64(json, "stored_bytes", segment->stored_bytes);
-		d9__json_u64(json, "unpacked_bytes", segment->unpacked_bytes);
-		d9__json_u64(json, "events", segment->events);
-		d9__json_u64(json, "first_ns", segment->first_ns);
-		d9__json_u64(json, "last_ns", segment->last_ns);
-		d9__json_bool(json, "active", segment->active);
-		d9__json_bool(json, "truncated", segment->truncated);
-		d9__json_string(json, "error", segment->err ? segment->message : NULL);
+		d9__columns_json(json, d9__segment_columns, NULL, &row);
 		d9__json_close(json, '}');
 	}
 }

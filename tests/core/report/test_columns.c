@@ -13,6 +13,7 @@ static const struct {
 	const struct d9__column *columns;
 	const char *part;
 } tables[] = {
+	{ d9__segment_columns, "\n### `files[]`\n" },
 	{ d9__quantile_columns, "\n| key of *quantiles* |" },
 	{ d9__worker_columns, "\n## `workers[]`\n" },
 	{ d9__callback_columns, "\n## `callbacks[]`\n" },
