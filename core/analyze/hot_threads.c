@@ -178,7 +178,7 @@ static int compare_places(const void *left, const void *right)
 	return by_name ? by_name : compare_texts(a->inside, b->inside);
 }
 
-/* Of one place the line with most samples comes first, and is shown; or the one above. */
+/* Of one place the line with most samples is first, and shown; among equals the one above. */
 static int compare_lines(const void *left, const void *right)
 {
 	const struct d9__hot_function *a = left, *b = right;
