@@ -49,9 +49,6 @@ void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event
 		reading.cpu_ns = d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0) +
 				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
 	d9__time_period_read(&task->call.worker->period, task->id, &reading);
-	d9__replay_taken(task->call.worker, task->callback, taken_ns);
-	if (task->call.inner)
-		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
 	d9__callback_time(task->callback, task->call.worker->number)->major_faults += major_faults;
 	if (task->call.stall)
 		task->call.stall->time.major_faults += major_faults;

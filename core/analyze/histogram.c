@@ -185,7 +185,8 @@ uint64_t d9__histogram_quantile(const struct d9__histogram *h, double q)
 	return value > h->max ? h->max : value;
 }
 
-uint64_t d9__histogram_above(const struct d9__histogram *h, uint64_t limit)
+/* The number of values above |limit|, and their sum, as far as buckets tell. */
+static uint64_t add_above(const struct d9__histogram *h, uint64_t limit, uint64_t *sum)
 {
 	struct place place = place_of(limit);
 	uint64_t above = 0;
@@ -194,8 +195,25 @@ uint64_t d9__histogram_above(const struct d9__histogram *h, uint64_t limit)
 		if (!h->octaves[i])
 			continue;
 		for (unsigned sub = i == place.octave ? place.sub + 1 : 0; sub < D9__HISTOGRAM_SUBS;
-		     sub++)
+		     sub++) {
 			above += h->octaves[i][sub];
+			*sum += h->octaves[i][sub] * middle_of((struct place) { i, sub });
+		}
 	}
 	return above;
+}
+
+uint64_t d9__histogram_above(const struct d9__histogram *h, uint64_t limit)
+{
+	uint64_t sum = 0;
+
+	return add_above(h, limit, &sum);
+}
+
+uint64_t d9__histogram_sum_above(const struct d9__histogram *h, uint64_t limit)
+{
+	uint64_t sum = 0;
+
+	add_above(h, limit, &sum);
+	return sum < h->sum ? sum : h->sum;
 }

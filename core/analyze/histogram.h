@@ -42,3 +42,6 @@ uint64_t d9__histogram_quantile(const struct d9__histogram *h, double q);
 
 /* Number of values above |limit|; those in the bucket of |limit| count as not above. */
 uint64_t d9__histogram_above(const struct d9__histogram *h, uint64_t limit);
+
+/* Their sum, off by at most 1/256 of itself. */
+uint64_t d9__histogram_sum_above(const struct d9__histogram *h, uint64_t limit);

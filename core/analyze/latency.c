@@ -442,7 +442,8 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 	if (delay.reason == D9__WAKE_TIMER &&
 	    count_lateness(latency, worker, &delay, wake_ns, task->callback))
 		return -ENOMEM;
-	if (d9__replay_start(worker, delay.from_ns, ns, woken_by(worker, task, &delay, wake_ns)))
+	if (d9__replay_start(worker, task->callback, delay.from_ns, ns,
+			     woken_by(worker, task, &delay, wake_ns)))
 		return -ENOMEM;
 	if (delay.ns == 0)
 		return 0;

@@ -230,6 +230,28 @@ static uint64_t slept_outside(struct d9__loop_time *time, uint64_t *left_ns, uin
 	return outside_ns - at_work_ns;
 }
 
+/*
+ * Of an awake time the stretch without a callback has its part of what the thread needed itself.  A
+ * time between rounds has an account of its own.
+ */
+static void note_gap(struct d9__loop_time *time, const struct d9__loop_awake *awake)
+{
+	uint64_t all_ns = awake->to_ns - awake->from_ns, ns;
+
+	if (awake->gap_ns < D9__ROUND_LONG_NS || awake->gap_ns > all_ns || awake->own_ns > all_ns ||
+	    time->outside_told_ns)
+		return;
+	ns = part_of(awake->own_ns, awake->gap_ns, all_ns);
+	if (ns < D9__ROUND_LONG_NS)
+		return;
+	time->round_n++;
+	time->round_long_ns += ns;
+	if (ns <= time->round_max_ns)
+		return;
+	time->round_max_ns = ns;
+	time->round_max_at_ns = awake->gap_from_ns;
+}
+
 uint64_t d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake *awake)
 {
 	uint64_t from_ns = awake->from_ns, left_ns, slept_ns, calls_ns;
@@ -240,6 +262,7 @@ uint64_t d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_a
 	left_ns = awake->to_ns - from_ns;
 	calls_ns = take(&left_ns, awake->calls_ns);
 	time->callback_ns += calls_ns;
+	note_gap(time, awake);
 	slept_ns = slept_outside(time, &left_ns,
 				 awake->own_ns > calls_ns ? awake->own_ns - calls_ns : 0,
 				 awake->slept_ns);
@@ -311,6 +334,8 @@ void d9__loop_time_subtract(struct d9__loop_time *time, const struct d9__loop_ti
 	take(&time->outside_ns, before->outside_ns);
 	take(&time->outside_asleep_ns, before->outside_asleep_ns);
 	take(&time->outside_n, before->outside_n);
+	take(&time->round_n, before->round_n);
+	take(&time->round_long_ns, before->round_long_ns);
 	take(&time->stopped_ns, before->stopped_ns);
 	take(&time->lost_ns, before->lost_ns);
 	take(&time->busy.ns, before->busy.ns);

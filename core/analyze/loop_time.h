@@ -15,6 +15,9 @@
 /* A loop is busy where it needs so many hundredths of what the machine leaves it. */
 #define D9__BUSY_PERCENT 80
 
+/* The library holds its loop if it calls nothing for so long. */
+#define D9__ROUND_LONG_NS UINT64_C(5000000)
+
 /* All zero: nothing was recorded. */
 struct d9__loop_time {
 	uint64_t first_ns, last_ns;
@@ -34,6 +37,10 @@ struct d9__loop_time {
 	uint64_t outside_n;	   /* of a millisecond and more */
 	uint64_t outside_first_ns,
 		outside_last_ns; /* when the first of these began, the last ended */
+
+	/* Of round_ns, stretches without a callback of D9__ROUND_LONG_NS and more, by what they
+	 * took themselves. */
+	uint64_t round_n, round_long_ns, round_max_ns, round_max_at_ns;
 
 	uint64_t stopped_ns; /* the whole process stood still */
 	uint64_t lost_ns;    /* not recorded */
@@ -73,6 +80,7 @@ struct d9__loop_awake {
 	uint64_t calls_ns; /* in callbacks */
 	uint64_t own_ns;   /* on the CPU, or asleep in a callback: what no reading gives to the
 			      machine */
+	uint64_t gap_from_ns, gap_ns; /* the longest stretch of it without a callback; ns 0: none */
 	uint64_t
 		slept_ns; /* asleep outside of its loop, by a guess: where no event tells of that */
 };

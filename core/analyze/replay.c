@@ -20,8 +20,9 @@
  */
 #define SHORT_NS (100 * D9__US_NS)
 
-/* From here on a wait is worth a word. */
-#define TOLD_NS D9__MS_NS
+/* From here on a wait is worth a word, and of fewer nothing is promised. */
+#define TOLD_NS	    D9__MS_NS
+#define WAITS_LEAST 2
 
 void d9__replay_release(struct d9__replay *replay)
 {
@@ -52,13 +53,21 @@ static void set_ahead(struct d9__replay_run *run, uint64_t at_ns, uint64_t ahead
 	*newest(run) = (struct d9__replay_point) { at_ns, ahead_ns };
 }
 
-/* A call that is left out, of |ns| up to |end_ns|. */
-static void leave_out(struct d9__replay_run *run, uint64_t end_ns, uint64_t ns)
+/*
+ * A call that is left out, of |ns| up to |end_ns|.  Where it comes |again|, without another in
+ * between, what the loop itself did for it goes as well.
+ */
+static void leave_out(struct d9__replay_run *run, uint64_t end_ns, uint64_t ns, bool again)
 {
+	uint64_t step_ns = again ? D9__MS_NS : STEP_NS;
+	bool follows = run->in_calls && end_ns - newest(run)->at_ns < ns + step_ns;
+
+	if (follows && again)
+		ns = end_ns - newest(run)->at_ns;
 	/* A call that runs inside itself would count twice. */
 	if (run->ahead_ns + ns > end_ns)
 		ns = end_ns - run->ahead_ns;
-	if (run->in_calls && end_ns - newest(run)->at_ns < ns + STEP_NS) {
+	if (follows) {
 		run->ahead_ns += ns;
 		*newest(run) = (struct d9__replay_point) { end_ns, run->ahead_ns };
 	} else {
@@ -135,44 +144,28 @@ int d9__replay_call(struct d9__worker *worker, struct d9__callback *callback, ui
 {
 	struct d9__replay *replay = &worker->replay;
 	struct d9__replay_without *without = callback->replayed ? find(replay, callback) : NULL;
+	bool again = replay->latest == callback;
 
+	replay->latest = callback;
 	if (!without) {
-		if (!is_many(replay, callback, own_ns) && own_ns < D9__STALL_NS)
+		bool many = is_many(replay, callback, own_ns);
+
+		if (!many && own_ns < D9__STALL_NS)
 			return 0;
 		if (add(replay, callback) < 0)
 			return -ENOMEM;
 		without = find(replay, callback);
+		/* The calls before it are left out now. */
+		if (many && replay->candidate_ns > own_ns)
+			own_ns = replay->candidate_ns;
 	}
 	if (!without)
 		return 0;
-	without->last_ns = own_ns;
-	leave_out(&without->runs[0], end_ns, own_ns);
+	leave_out(&without->runs[0], end_ns, own_ns, again);
 	if (without->bounds)
-		leave_out(&without->runs[1], end_ns, own_ns);
+		leave_out(&without->runs[1], end_ns, own_ns, again);
 	replay->any_ahead = true;
 	return 0;
-}
-
-static void give_back(struct d9__replay_run *run, uint64_t ns)
-{
-	run->ahead_ns -= ns < run->ahead_ns ? ns : run->ahead_ns;
-	newest(run)->ahead_ns = run->ahead_ns;
-}
-
-void d9__replay_taken(struct d9__worker *worker, const struct d9__callback *callback,
-		      uint64_t taken_ns)
-{
-	struct d9__replay_without *without =
-		callback->replayed ? find(&worker->replay, callback) : NULL;
-
-	if (!without)
-		return;
-	if (taken_ns > without->last_ns)
-		taken_ns = without->last_ns;
-	without->last_ns -= taken_ns;
-	give_back(&without->runs[0], taken_ns);
-	if (without->bounds)
-		give_back(&without->runs[1], taken_ns);
 }
 
 /*
@@ -206,8 +199,8 @@ static int fork_run(struct d9__replay_without *without)
 	return err;
 }
 
-static int start_without(struct d9__replay_without *without, uint64_t from_ns, uint64_t ns,
-			 enum d9__replay_wake wake)
+static int start_without(struct d9__replay_without *without, const struct d9__callback *callback,
+			 uint64_t from_ns, uint64_t ns, enum d9__replay_wake wake)
 {
 	struct d9__replay_run *run = without->runs;
 	uint64_t wait_ns = ns - from_ns, waits_ns[2];
@@ -219,7 +212,9 @@ static int start_without(struct d9__replay_without *without, uint64_t from_ns, u
 	waits_ns[1] = without->bounds
 			      ? run_start(&run[1], from_ns, ns, wake != D9__REPLAY_FROM_OUTSIDE)
 			      : waits_ns[0];
-	if (wait_ns < SHORT_NS || (waits_ns[0] == wait_ns && waits_ns[1] == wait_ns))
+	/* Calls that are left out wait for nothing. */
+	if (callback == without->callback || wait_ns < SHORT_NS ||
+	    (waits_ns[0] == wait_ns && waits_ns[1] == wait_ns))
 		return err;
 	if (!err)
 		err = d9__histogram_add(&without->before, wait_ns);
@@ -228,8 +223,8 @@ static int start_without(struct d9__replay_without *without, uint64_t from_ns, u
 	return err || !without->bounds ? err : d9__histogram_add(&run[1].after, waits_ns[1]);
 }
 
-int d9__replay_start(struct d9__worker *worker, uint64_t from_ns, uint64_t ns,
-		     enum d9__replay_wake wake)
+int d9__replay_start(struct d9__worker *worker, const struct d9__callback *callback,
+		     uint64_t from_ns, uint64_t ns, enum d9__replay_wake wake)
 {
 	struct d9__replay *replay = &worker->replay;
 	bool any = false;
@@ -242,7 +237,7 @@ int d9__replay_start(struct d9__worker *worker, uint64_t from_ns, uint64_t ns,
 		struct d9__replay_without *without = replay->items[i];
 
 		if (without->runs[0].ahead_ns || without->runs[1].ahead_ns)
-			err = start_without(without, from_ns, ns, wake);
+			err = start_without(without, callback, from_ns, ns, wake);
 		any = any || without->runs[0].ahead_ns || without->runs[1].ahead_ns;
 	}
 	replay->any_ahead = any;
@@ -265,11 +260,22 @@ void d9__replay_slept(struct d9__worker *worker, uint64_t ns)
 
 /* ---- at the end ---- */
 
-/* All waits of the process, as they would be in run |which|. */
+/* All waits of the process but |callback|'s own, as they are. */
+static int waits_of_others(const struct d9__analysis *a, const struct d9__callback *callback,
+			   struct d9__histogram *waits)
+{
+	int err = d9__histogram_merge(waits, &a->latency.delays);
+
+	if (!err)
+		d9__histogram_subtract(waits, &callback->delays);
+	return err;
+}
+
+/* And as they would be in run |which|. */
 static int waits_without(const struct d9__analysis *a, const struct d9__callback *callback,
 			 unsigned which, struct d9__histogram *waits, uint64_t *changed)
 {
-	int err = d9__histogram_merge(waits, &a->latency.delays);
+	int err = waits_of_others(a, callback, waits);
 
 	*changed = 0;
 	for (size_t i = 0; i < a->timeline.n && !err; i++) {
@@ -300,19 +306,21 @@ static struct d9__gain_of gain_at(const struct d9__histogram *before,
 int d9__replay_gain(const struct d9__analysis *a, const struct d9__callback *callback,
 		    struct d9__gain *gain)
 {
-	const struct d9__histogram *before = &a->latency.delays;
-	struct d9__histogram after[2] = { { .count = 0 }, { .count = 0 } };
+	struct d9__histogram before = { .count = 0 }, after[2] = { { .count = 0 }, { .count = 0 } };
 	int err;
 
 	if (!callback->replayed)
 		return 0;
-	err = waits_without(a, callback, 0, &after[0], &gain->changed);
+	err = waits_of_others(a, callback, &before);
+	if (!err)
+		err = waits_without(a, callback, 0, &after[0], &gain->changed);
 	if (!err)
 		err = waits_without(a, callback, 1, &after[1], &gain->changed);
-	gain->waits = before->count;
-	gain->p99 = gain_at(before, after, 0.99);
-	gain->p999 = gain_at(before, after, 0.999);
-	gain->longest = gain_at(before, after, 1);
+	gain->waits = before.count;
+	gain->p99 = gain_at(&before, after, 0.99);
+	gain->p999 = gain_at(&before, after, 0.999);
+	gain->longest = gain_at(&before, after, 1);
+	d9__histogram_release(&before);
 	d9__histogram_release(&after[0]);
 	d9__histogram_release(&after[1]);
 	return err ? err : gain->changed > 0;
@@ -321,13 +329,15 @@ int d9__replay_gain(const struct d9__analysis *a, const struct d9__callback *cal
 const char *d9__gain_text(const struct d9__gain *gain, char *buf, size_t size)
 {
 	static const char *const names[] = { "p99", "p99.9", "longest" };
+	/* Of fewer waits a quantile is but the longest. */
+	static const unsigned waits[] = { 100, 1000, WAITS_LEAST };
 	const struct d9__gain_of *const all[] = { &gain->p99, &gain->p999, &gain->longest };
 	char least[D9__UNITS_MAX + 8] = "";
 	size_t i = 0;
 
 	buf[0] = '\0';
-	while (i < 3 &&
-	       (all[i]->before_ns < TOLD_NS || 10 * all[i]->after_ns > 9 * all[i]->before_ns))
+	while (i < 3 && (gain->waits < waits[i] || all[i]->before_ns < TOLD_NS ||
+			 10 * all[i]->after_ns > 9 * all[i]->before_ns))
 		i++;
 	if (i == 3)
 		return buf;

@@ -2,9 +2,10 @@
 /*
  * Replay: what waits for a loop would have been without one of its callbacks.
  *
- * The calls of a loop are run again in the order in which they were recorded, without the own time
- * of that callback: what it computed and slept, and not what the kernel took from it.  From each of
- * its calls on the loop is that much ahead of what was recorded, until
+ * The calls of a loop are run again in the order in which they were recorded, without those of that
+ * callback: what it computed and slept, and what the kernel took from it meanwhile, because a call
+ * that is not there is not preempted.  From each of its calls on the loop is that much ahead of
+ * what was recorded, until
  *
  * - it sleeps: it would have slept longer, for the same event;
  * - it comes to a call that was not ready so early.  A timer is ready at its deadline, and what
@@ -55,7 +56,6 @@ struct d9__replay_run {
 /* One callback that is left out. */
 struct d9__replay_without {
 	struct d9__callback *callback;
-	uint64_t last_ns; /* own time of its last call */
 	bool bounds; /* the second run differs from the first: without what other loops hold back */
 	struct d9__replay_run runs[2];
 	struct d9__histogram before; /* the waits that a run changed, as they were */
@@ -66,6 +66,8 @@ struct d9__replay {
 	struct d9__replay_without *items[D9__REPLAY_CALLBACKS]; /* owned */
 	size_t n;
 	bool any_ahead; /* some run is */
+
+	const struct d9__callback *latest; /* that was called */
 
 	/* Which callback had most of the time since the loop slept, in many short calls. */
 	struct d9__callback *candidate;
@@ -78,10 +80,6 @@ void d9__replay_release(struct d9__replay *replay);
 int d9__replay_call(struct d9__worker *worker, struct d9__callback *callback, uint64_t end_ns,
 		    uint64_t own_ns);
 
-/* The kernel took |taken_ns| from the last call of |callback|: it was not its own. */
-void d9__replay_taken(struct d9__worker *worker, const struct d9__callback *callback,
-		      uint64_t taken_ns);
-
 /* The waker of a call. */
 enum d9__replay_wake {
 	D9__REPLAY_BY_LOOP,
@@ -89,14 +87,15 @@ enum d9__replay_wake {
 	D9__REPLAY_FROM_OUTSIDE, /* at that time, whatever the loop does */
 };
 
-/* |worker| begins a call at |ns| that was ready at |from_ns|.  0 or -ENOMEM. */
-int d9__replay_start(struct d9__worker *worker, uint64_t from_ns, uint64_t ns,
-		     enum d9__replay_wake wake);
+/* |worker| begins a call of |callback| at |ns| that was ready at |from_ns|.  0 or -ENOMEM. */
+int d9__replay_start(struct d9__worker *worker, const struct d9__callback *callback,
+		     uint64_t from_ns, uint64_t ns, enum d9__replay_wake wake);
 
 /* |worker| slept until |ns|. */
 void d9__replay_slept(struct d9__worker *worker, uint64_t ns);
 
-/* The waits, in ns, as they were and as they would have been: of all calls of the process. */
+/* The waits, in ns, as they were and as they would have been: of all calls of the process but those
+ * that are left out. */
 struct d9__gain_of {
 	uint64_t before_ns;
 	uint64_t after_ns,

@@ -114,11 +114,26 @@ static void note_empty(struct d9__worker *worker, uint64_t ns)
 	worker->empty.parked_ns += rounds->parked_ns;
 }
 
+/*
+ * How often it woke: from sleep, or because another thread said so, however short the wait was. Two
+ * loops that hand something to each other are answered at once.
+ */
+static uint64_t wakes_of(const struct d9__rounds *rounds)
+{
+	uint64_t by_thread = rounds->by[D9__CAUSE_THREAD].calls;
+
+	if (by_thread > rounds->unparks)
+		by_thread = rounds->unparks;
+	return by_thread > rounds->real_waits ? by_thread : rounds->real_waits;
+}
+
 /* Woken again and again, asleep for most of the time all the same, and hardly anything was done. */
 static bool is_little(const struct d9__rounds *rounds, uint64_t ns)
 {
-	return is_rate(rounds->real_waits, ns, LITTLE_RATE) && 10 * rounds->slept_ns >= 7 * ns &&
-	       4 * rounds->calls >= rounds->real_waits && rounds->all_busy_ns <= LITTLE_NS * rounds->real_waits;
+	uint64_t wakes = wakes_of(rounds);
+
+	return is_rate(wakes, ns, LITTLE_RATE) && 10 * rounds->slept_ns >= 7 * ns &&
+	       4 * rounds->calls >= wakes && rounds->all_busy_ns <= LITTLE_NS * wakes;
 }
 
 static void note_little(struct d9__worker *worker, uint64_t ns)
@@ -129,7 +144,7 @@ static void note_little(struct d9__worker *worker, uint64_t ns)
 	if (little->windows++ == 0)
 		little->first_ns = rounds->start_ns;
 	little->ns += ns;
-	little->wakes += rounds->real_waits;
+	little->wakes += wakes_of(rounds);
 	little->calls += rounds->calls;
 	little->busy_ns += rounds->all_busy_ns;
 	for (size_t i = 0; i < D9__CAUSES; i++) {

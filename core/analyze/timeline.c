@@ -143,11 +143,24 @@ int d9__timeline_close(struct d9__timeline *timeline, struct d9__worker *worker,
 	return worker->piece.open ? end_piece(timeline, worker, ns, true) : 0;
 }
 
+/* The loop called nothing from its unpark or its last call up to |ns|. */
+static void end_gap(struct d9__worker *worker, uint64_t ns)
+{
+	uint64_t from_ns =
+		worker->piece.end_ns > worker->unpark.ns ? worker->piece.end_ns : worker->unpark.ns;
+
+	if (!worker->unpark.valid || ns <= from_ns || ns - from_ns <= worker->gap.ns)
+		return;
+	worker->gap.from_ns = from_ns;
+	worker->gap.ns = ns - from_ns;
+}
+
 int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			    struct d9__traced_task *task, bool resumed, unsigned local_queue)
 {
 	int err = d9__timeline_close(timeline, worker, ns);
 
+	end_gap(worker, ns);
 	d9__time_period_begin(&worker->period);
 	if (worker->piece.task)
 		worker->piece.task->pieces--;
@@ -404,6 +417,8 @@ static void account_awake(struct d9__worker *worker, uint64_t ns, uint64_t own_n
 					.to_ns = ns,
 					.calls_ns = calls_ns,
 					.own_ns = own_ns,
+					.gap_from_ns = worker->gap.from_ns,
+					.gap_ns = worker->cpu_seen ? worker->gap.ns : 0,
 					.slept_ns = slept_ns };
 
 	take_stopped(worker, d9__loop_time_awake(&worker->loop_time, &awake));
@@ -506,6 +521,7 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 		forget_period(worker);
 	} else if (worker->unpark.valid) {
 		note_round(worker, ns);
+		end_gap(worker, ns);
 		end_active(worker, ns, cpu_ns);
 	} else {
 		forget_period(worker);
@@ -590,6 +606,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	}
 	worker->park.valid = false;
 	worker->unpark.valid = true;
+	worker->gap.ns = 0;
 	worker->unpark_before_ns = worker->unpark.ns;
 	worker->unpark.ns = ns;
 	worker->unpark.cpu_ns = cpu_ns;

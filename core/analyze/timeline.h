@@ -171,6 +171,9 @@ struct d9__worker {
 		uint32_t tid;
 	} unpark, park;
 	struct {
+		uint64_t from_ns, ns;
+	} gap; /* the longest stretch without a callback since its unpark; ns 0: none */
+	struct {
 		uint64_t from_ns, until_ns;
 		uint64_t taken_ns; /* of it, ready without a CPU, as far as it was measured */
 	} slept; /* the newest wait that is over; all 0: none */

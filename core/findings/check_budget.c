@@ -117,25 +117,13 @@ static enum d9__severity severity_of(const struct d9__little *little, enum d9__c
 	return rate >= WARNING_RATE ? D9__WARNING : D9__INFO;
 }
 
-static void many_wakes(struct d9__findings *findings, const struct d9__worker *worker)
+/* One evidence for each cause of |worker|'s wakes. */
+static void add_causes(struct d9__findings *findings, struct d9__finding *finding,
+		       const struct d9__worker *worker)
 {
 	const struct d9__little *little = &worker->little;
-	enum d9__cause which = main_cause(little);
-	uint64_t rate = d9__finding_rate(little->wakes, little->ns);
-	struct d9__finding *finding;
 	char cause[512];
 
-	describe_cause(findings, little, which, cause, sizeof(cause));
-	finding = d9__finding_add(findings, severity_of(little, which, rate), little->wakes, advice[which],
-				  "Worker %" PRIu64 " is woken %s times a second for little, %s of callbacks each time: "
-				  "%s of the calls are of %s.",
-				  worker->id, d9__units_count(rate).text, d9__units_ns(little->busy_ns / little->wakes).text,
-				  d9__units_percent((double)little->causes[which].calls /
-						    (double)(little->calls ? little->calls : 1)).text,
-				  cause);
-	d9__finding_set_callback(findings, finding, little->causes[which].callback);
-	d9__finding_set_brief(findings, finding, "the loop is woken %s times a second for little",
-			      d9__units_count(rate).text);
 	for (size_t i = 0; i < D9__CAUSES; i++) {
 		const struct d9__little_cause *of = &little->causes[i];
 
@@ -151,10 +139,99 @@ static void many_wakes(struct d9__findings *findings, const struct d9__worker *w
 					 "%s calls a second by %s",
 					 d9__units_count(d9__finding_rate(of->calls, little->ns)).text, cause);
 	}
+}
+
+static void add_rule(struct d9__findings *findings, struct d9__finding *finding)
+{
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "a tenth of a second counts if the loop slept for seven tenths of it, woke over ten times, "
 				 "and callbacks took less than 30 us for each; a warning from %u a second on",
 				 WARNING_RATE);
+}
+
+static bool is_much(const struct d9__worker *worker)
+{
+	return worker->little.windows >= WINDOWS && 2 * worker->little.windows >= worker->windows;
+}
+
+/* The worker that wakes |worker| most often, if it is |worker| that wakes that one most often; else
+ * NULL. */
+static const struct d9__worker *partner_of(const struct d9__analysis *a,
+					   const struct d9__worker *worker)
+{
+	const struct d9__little *little = &worker->little;
+	const struct d9__worker *other;
+
+	if (main_cause(little) != D9__CAUSE_THREAD)
+		return NULL;
+	other = d9__table_find(&a->timeline.by_id, little->causes[D9__CAUSE_THREAD].waker_worker);
+	if (!other || other == worker || !is_much(other) ||
+	    main_cause(&other->little) != D9__CAUSE_THREAD ||
+	    other->little.causes[D9__CAUSE_THREAD].waker_worker != worker->id)
+		return NULL;
+	return other;
+}
+
+/* Something goes back and forth between two loops. */
+static void hops(struct d9__findings *findings, const struct d9__worker *worker,
+		 const struct d9__worker *other)
+{
+	const struct d9__callback *callback = worker->little.causes[D9__CAUSE_THREAD].callback;
+	const struct d9__callback *others = other->little.causes[D9__CAUSE_THREAD].callback;
+	uint64_t wakes = worker->little.wakes + other->little.wakes;
+	uint64_t busy_ns = worker->little.busy_ns + other->little.busy_ns;
+	uint64_t rate = d9__finding_rate(worker->little.wakes, worker->little.ns) +
+			d9__finding_rate(other->little.wakes, other->little.ns);
+	struct d9__shown_name name = d9__finding_name(callback);
+	struct d9__shown_name others_name = d9__finding_name(others);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(findings, rate >= WARNING_RATE ? D9__WARNING : D9__INFO, wakes,
+				  "Do all of it on one loop, or hand over once, with all that the "
+				  "other has to do: it "
+				  "goes back and forth between two threads, and each time costs "
+				  "both a system call and "
+				  "a switch.",
+				  "Workers %" PRIu64 " and %" PRIu64
+				  " wake each other %s times a second for little, %s "
+				  "of callbacks each time: %.*s and %.*s hand over to each other.",
+				  worker->id, other->id, d9__units_count(rate).text,
+				  d9__units_ns(busy_ns / (wakes ? wakes : 1)).text, name.len,
+				  name.text, others_name.len, others_name.text);
+	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding,
+			      "two loops wake each other %s times a second for little",
+			      d9__units_count(rate).text);
+	add_causes(findings, finding, worker);
+	add_causes(findings, finding, other);
+	add_rule(findings, finding);
+}
+
+static void many_wakes(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__little *little = &worker->little;
+	enum d9__cause which = main_cause(little);
+	uint64_t rate = d9__finding_rate(little->wakes, little->ns);
+	struct d9__finding *finding;
+	char cause[512];
+
+	describe_cause(findings, little, which, cause, sizeof(cause));
+	finding = d9__finding_add(
+		findings, severity_of(little, which, rate), little->wakes, advice[which],
+		"Worker %" PRIu64
+		" is woken %s times a second for little, %s of callbacks each time: "
+		"%s of the calls are of %s.",
+		worker->id, d9__units_count(rate).text,
+		d9__units_ns(little->busy_ns / little->wakes).text,
+		d9__units_percent((double)little->causes[which].calls /
+				  (double)(little->calls ? little->calls : 1))
+			.text,
+		cause);
+	d9__finding_set_callback(findings, finding, little->causes[which].callback);
+	d9__finding_set_brief(findings, finding, "the loop is woken %s times a second for little",
+			      d9__units_count(rate).text);
+	add_causes(findings, finding, worker);
+	add_rule(findings, finding);
 }
 
 void d9__check_many_wakes(struct d9__findings *findings)
@@ -162,10 +239,15 @@ void d9__check_many_wakes(struct d9__findings *findings)
 	const struct d9__analysis *a = findings->analysis;
 
 	for (size_t i = 0; i < a->timeline.n; i++) {
-		const struct d9__worker *worker = a->timeline.items[i];
+		const struct d9__worker *worker = a->timeline.items[i], *partner;
 
-		if (worker->little.windows >= WINDOWS && 2 * worker->little.windows >= worker->windows &&
-		    main_cause(&worker->little) != D9__CAUSE_OTHER && !is_told(findings, worker))
+		if (!is_much(worker) || main_cause(&worker->little) == D9__CAUSE_OTHER ||
+		    is_told(findings, worker))
+			continue;
+		partner = partner_of(a, worker);
+		if (!partner)
 			many_wakes(findings, worker);
+		else if (worker->number < partner->number || is_told(findings, partner))
+			hops(findings, worker, partner);
 	}
 }

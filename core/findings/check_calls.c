@@ -44,6 +44,11 @@
 #define SLEEPS_CRITICAL_SHARE 0.5
 #define SHARE_LEAST_NS	      D9__SECOND_NS
 
+/* Long sleeps are few up to so many, or if they are one in so many calls: a busy machine may have
+ * made them. */
+#define FEW_SLEEPS 10
+#define FEW_PART   20
+
 /* A loop stands in a lock if it has one in so many parts of all the waits for it. */
 #define CONVOY_PART 20
 
@@ -335,14 +340,27 @@ static bool computes_more(const struct d9__callback *callback, uint64_t limit)
 	return own_ns > 2 * blocked_ns;
 }
 
+uint64_t d9__finding_slept_below_ns(const struct d9__callback *callback, uint64_t limit_ns)
+{
+	uint64_t above_ns = d9__histogram_sum_above(&callback->blocked, limit_ns);
+
+	return callback->time.blocked_ns > above_ns ? callback->time.blocked_ns - above_ns : 0;
+}
+
 /*
- * Whether few calls sleep, and the machine may have made them: whom they wait for had no CPU, as threads here had none,
- * and for much longer in all.
+ * Whether few calls sleep for over |limit|, all others for less together, and the machine may have
+ * made them: whom they wait for had no CPU, as threads here had none, and for much longer in all.
  */
 static bool looks_starved(const struct d9__findings *findings, const struct d9__callback *callback,
-			  const struct d9__stall *most, uint64_t calls, const char *place)
+			  const struct d9__stall *most, uint64_t limit, uint64_t calls,
+			  const char *place)
 {
-	return 2 * calls <= callback->calls && d9__finding_looks_starved(findings, most, place) &&
+	bool few = 2 * calls <= callback->calls &&
+		   (calls <= FEW_SLEEPS || FEW_PART * calls <= callback->calls);
+
+	return few &&
+	       2 * d9__finding_slept_below_ns(callback, limit) <= callback->time.blocked_ns &&
+	       d9__finding_looks_starved(findings, most, place) &&
 	       2 * callback->blocked.sum <= d9__ready_of(findings->analysis).ns;
 }
 
@@ -502,7 +520,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	if (!remedy && !pages)
 		remedy = d9__advice_slept(findings, callback, asleep);
 	starts = is_start(findings, callback, limit);
-	starved = !pages && looks_starved(findings, callback, most, calls, in);
+	starved = !pages && looks_starved(findings, callback, most, limit, calls, in);
 	if (known)
 		describe_blocked(&blocked, place, sizeof(place));
 	else if (pages)

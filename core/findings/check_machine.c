@@ -146,21 +146,36 @@ static bool is_limit(const struct d9__analysis *a)
 	       2 * growth(a, D9__MACHINE_THROTTLED_NS) >= a->machine.ready_ns;
 }
 
-/* The advice, by who took the CPU. */
-static const char *advice_of(const struct d9__analysis *a, const struct shortage *s)
+/* Where most of the CPU time went that loops lacked: to other programs, if nothing else is known. */
+enum taker { BY_LIMIT, BY_ITSELF, BY_HOST, BY_OTHERS };
+
+static enum taker taker_of(const struct d9__analysis *a, const struct shortage *s)
 {
 	if (is_limit(a))
+		return BY_LIMIT;
+	if (is_own(s))
+		return BY_ITSELF;
+	return 2 * growth(a, D9__MACHINE_STEAL_NS) > s->wait_ns + s->taken_ns ? BY_HOST : BY_OTHERS;
+}
+
+static const char *advice_of(enum taker taker)
+{
+	switch (taker) {
+	case BY_LIMIT:
 		return "Raise the CPU limit of its cgroup (container, service), or let fewer threads compute at "
 		       "once: all stop when it is used up. Times of callbacks in this report are longer than they "
 		       "would be.";
-	if (is_own(s))
+	case BY_ITSELF:
 		return "Let fewer of the process's own threads compute at once, give the loops' threads a higher "
 		       "priority, or more CPUs to the process: they want more than it has.";
-	if (2 * growth(a, D9__MACHINE_STEAL_NS) > s->wait_ns + s->taken_ns)
+	case BY_HOST:
 		return "Give this virtual machine a larger share of its host, or fewer neighbours: the host runs "
 		       "others on its CPUs. Times of callbacks in this report are longer than they would be.";
-	return "Run fewer programs on this machine, give it more CPUs, or this one a higher priority: others had "
-	       "the CPUs. Times of callbacks in this report are longer than they would be.";
+	default:
+		return "Run fewer programs on this machine, give it more CPUs, or this one a "
+		       "higher priority: others had "
+		       "the CPUs. Times of callbacks in this report are longer than they would be.";
+	}
 }
 
 /* The share of the loops' time in which they were ready without a CPU, 0 to 1. */
@@ -275,30 +290,28 @@ static const char *describe_shortage(const struct shortage *s, char *buf, size_t
 	return buf;
 }
 
-/* "loops were ready without one for 21 % of the time, as other programs had it": how much, and why,
- * as far as that is known. */
-static const char *describe_ready(const struct d9__analysis *a, const struct shortage *s, char *buf,
-				  size_t size)
+/* "loops were ready without one for 21 % of the time, as other programs had it": how much, and why.
+ */
+static const char *describe_ready(const struct d9__analysis *a, const struct shortage *s,
+				  enum taker taker, char *buf, size_t size)
 {
-	struct d9__ready ready = ready_of(a, s);
-	const char *cause = "";
+	static const char *const causes[] = { [BY_LIMIT] = "",
+					      [BY_ITSELF] = "",
+					      [BY_HOST] = ", as the host ran other machines",
+					      [BY_OTHERS] = ", as other programs had it" };
 	char figure[128];
 
-	if (is_limit(a)) {
+	if (taker == BY_LIMIT) {
 		snprintf(buf, size, "stopped for %s, %s times",
 			 d9__units_ns(growth(a, D9__MACHINE_THROTTLED_NS)).text,
 			 d9__units_count(growth(a, D9__MACHINE_THROTTLED)).text);
 		return buf;
 	}
-	if (2 * ready.host_ns > ready.ns)
-		cause = ", as the host ran other machines";
-	else if (2 * ready.others_ns > ready.ns)
-		cause = ", as other programs had it";
 	if (ready_share(s) >= WARNING_SHARE)
 		snprintf(figure, sizeof(figure), "%.0f %% of the time", 100 * ready_share(s));
 	else
-		snprintf(figure, sizeof(figure), "%s", d9__units_ns(ready.ns).text);
-	snprintf(buf, size, "loops were ready without one for %s%s", figure, cause);
+		snprintf(figure, sizeof(figure), "%s", d9__units_ns(ready_of(a, s).ns).text);
+	snprintf(buf, size, "loops were ready without one for %s%s", figure, causes[taker]);
 	return buf;
 }
 
@@ -307,6 +320,7 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	const struct d9__analysis *a = findings->analysis;
 	struct shortage s = measure(a);
 	uint64_t throttled_ns = growth(a, D9__MACHINE_THROTTLED_NS);
+	enum taker taker = taker_of(a, &s);
 	struct d9__finding *finding;
 	char text[512], ready[256];
 
@@ -320,17 +334,17 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 		return;
 	finding = d9__finding_add(
 		findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
-		advice_of(a, &s), "%s: %s; %s.",
-		is_limit(a)  ? "The limit of its cgroup left the process short of CPU"
-		: is_own(&s) ? "The process has more work than CPUs"
-			     : "The machine was short of CPU",
-		describe_ready(a, &s, ready, sizeof(ready)),
+		advice_of(taker), "%s: %s; %s.",
+		taker == BY_LIMIT    ? "The limit of its cgroup left the process short of CPU"
+		: taker == BY_ITSELF ? "The process has more work than CPUs"
+				     : "The machine was short of CPU",
+		describe_ready(a, &s, taker, ready, sizeof(ready)),
 		describe_shortage(&s, text, sizeof(text)));
-	if (is_own(&s) && !is_limit(a))
+	if (taker == BY_ITSELF)
 		d9__finding_set_brief(findings, finding, "its own threads compete for %.0f CPUs", s.cpus);
 	else
 		d9__finding_set_machine(findings, finding, "short of CPU%s: %s",
-					is_limit(a) ? " by its cgroup's limit" : "", ready);
+					taker == BY_LIMIT ? " by its cgroup's limit" : "", ready);
 	add_shortage(findings, finding, &s);
 	add_takers(findings, finding, &s);
 	add_counters(findings, finding);

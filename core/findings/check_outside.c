@@ -187,7 +187,9 @@ void d9__check_inside_library(struct d9__findings *findings)
 	const struct d9__analysis *a = findings->analysis;
 
 	for (size_t i = 0; i < a->timeline.n; i++)
-		if (a->timeline.items[i]->library.n && !is_handler(a->timeline.items[i]))
+		if (!a->timeline.items[i]->library.n)
+			d9__check_held_by_library(findings, i);
+		else if (!is_handler(a->timeline.items[i]))
 			inside_library(findings, a->timeline.items[i]);
 }
 
@@ -268,8 +270,9 @@ static void loop_overhead(struct d9__findings *findings, const struct d9__worker
 
 void d9__check_loop_overhead(struct d9__findings *findings)
 {
-	static const char *const told[] = { "accept-storm", "spin", "wake-storm", "empty-wakes", "source-time",
-					    "long-round", "many-wakes" };
+	static const char *const told[] = { "accept-storm", "spin",	   "wake-storm",
+					    "empty-wakes",  "source-time", "inside-library",
+					    "long-round",   "many-wakes" };
 	const struct d9__analysis *a = findings->analysis;
 
 	/* Callbacks that the hooks do not see may be in there, and loops that go round for nothing are told as that. */

@@ -35,6 +35,14 @@ static enum d9__severity cold_severity(const struct d9__analysis *a, const struc
 	return cold->slowest_ns > (starts ? 20 : 10) * D9__MS_NS ? D9__WARNING : D9__INFO;
 }
 
+/* Whether its later calls sleep for longer in all than the first ones took: that is what it does.
+ */
+static bool sleeps_on(const struct d9__callback *callback, const struct d9__cold *cold)
+{
+	return d9__finding_slept_below_ns(callback, cold->later_max_ns) >
+	       cold->first_calls * cold->slowest_ns;
+}
+
 static void cold_start(struct d9__findings *findings, const struct d9__callback *callback,
 		       const struct d9__cold *cold)
 {
@@ -84,7 +92,9 @@ void d9__check_cold_start(struct d9__findings *findings)
 	for (size_t i = 0; i < callbacks->n; i++)
 		if (!callbacks->items[i]->internal &&
 		    !d9__finding_is_explained(findings, callbacks->items[i]) &&
-		    d9__shape_is_cold(callbacks->items[i]->shape, &cold) && cold.later_max_ns < D9__LONG_ALWAYS_NS)
+		    d9__shape_is_cold(callbacks->items[i]->shape, &cold) &&
+		    cold.later_max_ns < D9__LONG_ALWAYS_NS &&
+		    !sleeps_on(callbacks->items[i], &cold))
 			cold_start(findings, callbacks->items[i], &cold);
 }
 

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "findings/check_parts.h"
 #include "findings/findings.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* A unit ends where none of these follows. */
@@ -148,11 +149,15 @@ static bool is_function_of(const struct d9__callback *a, const struct d9__callba
 static void fold(struct d9__findings *findings, struct d9__finding *finding, struct d9__finding *other)
 {
 	const char *site = d9__callback_site(other->callback);
+	char *hot =
+		other->about == D9__ABOUT_TIME ? d9__hot_describe(other->callback, false) : NULL;
 
-	d9__finding_add_evidence(findings, finding,
-				 &(struct d9__evidence){ .callback = other->callback, .task = other->task },
-				 "as registered at %s, it %s", site ? site : "another place",
-				 other->brief ? other->brief : "does the same");
+	d9__finding_add_evidence(
+		findings, finding,
+		&(struct d9__evidence) { .callback = other->callback, .task = other->task },
+		"as registered at %s, it %s%s%s", site ? site : "another place",
+		other->brief ? other->brief : "does the same", hot ? ", " : "", hot ? hot : "");
+	free(hot);
 	for (size_t i = 0; i < findings->n_explained; i++)
 		if (findings->explained[i].finding == other)
 			findings->explained[i].finding = finding;
@@ -332,11 +337,39 @@ static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 		findings->err = -ENOMEM;
 }
 
+/*
+ * Whether a replay of single calls tells what would be without |callback|.  A loop that wanted all
+ * the CPU that it got, and more, was put aside for that: with less to do it would be as light as no
+ * call of it was.  And calls on several loops keep CPUs from each other.
+ */
+static bool is_replayable(const struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__analysis *a = findings->analysis;
+	uint64_t awake_ns = 0, taken_ns = 0, loops = 0;
+
+	for (size_t i = 0; i < callback->n_on && i < a->timeline.n; i++) {
+		const struct d9__owners *owners = &findings->owners[i];
+		uint64_t all_ns = owners->left_ns + owners->taken_ns;
+
+		if (!callback->on[i] || !callback->on[i]->calls)
+			continue;
+		if (5 * (owners->awake_ns + owners->taken_ns) >= 4 * all_ns &&
+		    10 * owners->taken_ns >= all_ns)
+			return false;
+		awake_ns += owners->awake_ns;
+		taken_ns += owners->taken_ns;
+		loops++;
+	}
+	return loops <= 1 || 10 * taken_ns < awake_ns;
+}
+
 /* Add what would be without it, unless it only tells what happened to its callback. */
 static void add_gain(struct d9__findings *findings, struct d9__finding *finding)
 {
 	char text[160];
-	int known = is_cause(finding) ? d9__replay_gain(findings->analysis, finding->callback, &finding->gain) : 0;
+	bool told = is_cause(finding) && is_replayable(findings, finding->callback);
+	int known =
+		told ? d9__replay_gain(findings->analysis, finding->callback, &finding->gain) : 0;
 
 	if (known < 0)
 		findings->err = known;

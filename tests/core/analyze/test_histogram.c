@@ -118,6 +118,10 @@ static void test_values_above_a_limit_are_counted(void)
 	CU_ASSERT_EQUAL(d9__histogram_above(&h, 0), 1000);
 	CU_ASSERT(llabs((long long)d9__histogram_above(&h, 500000) - 500) <= 4);
 	CU_ASSERT_EQUAL(d9__histogram_above(&h, 1000000), 0);
+	CU_ASSERT_EQUAL(d9__histogram_sum_above(&h, 1000000), 0);
+	CU_ASSERT(d9__histogram_sum_above(&h, 0) <= h.sum);
+	CU_ASSERT(d9__histogram_sum_above(&h, 500000) > h.sum / 100 * 74);
+	CU_ASSERT(d9__histogram_sum_above(&h, 500000) < h.sum / 100 * 76);
 	d9__histogram_release(&h);
 }
 

@@ -77,12 +77,10 @@ static void test_wakes_that_are_few_or_worth_it_are_within_the_budget(void)
 {
 	static const struct wakes shapes[] = {
 		{ 200, 20000, 5, 4, TIMER }, /* 50 a second */
-		{ 2000, 1000, 300, 1, SIGNAL },
-		{ 2000, 2000, 100, 10, TIMER },
+		{ 2000, 1000, 300, 1, SIGNAL }, { 2000, 2000, 100, 10, TIMER },
 		{ 4000, 300, 9, 1, FD }, /* a peer that asks one thing after the other */
-		{ 4000, 300, 9, 2, FD },
-		{ 4000, 300, 2, 40, FD }, /* clients */
-		{ 50000, 4, 3, 2, SIGNAL }, /* busy all the time */
+		{ 4000, 300, 9, 2, FD },	{ 4000, 300, 2, 40, FD }, /* clients */
+		{ 50000, 4, 3, 2, SIGNAL },				  /* busy all the time */
 	};
 
 	for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
@@ -99,7 +97,7 @@ static void test_wakes_of_one_timer_are_told_once(void)
 {
 	struct story s;
 
-	wakes_story(&s, (struct wakes){ 2000, 1000, 5, 1, TIMER });
+	wakes_story(&s, (struct wakes) { 2000, 1000, 5, 1, TIMER });
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "idle-wakes");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "many-wakes")->check, "");
 	story_free(&s);
@@ -114,7 +112,8 @@ static void spin_story(struct story *s, unsigned descriptors, unsigned us, unsig
 	for (unsigned i = 0; i < n; i++) {
 		story_unpark(s, 0, (uint64_t)i * (us + 8), 0);
 		story_wake(s, (uint64_t)i * (us + 8), 0, 1 + i % descriptors, FD);
-		story_poll(s, 0, (uint64_t)i * (us + 8), (uint64_t)i * (us + 8) + us, 1 + i % descriptors, WEB);
+		story_poll(s, 0, (uint64_t)i * (us + 8), (uint64_t)i * (us + 8) + us,
+			   1 + i % descriptors, WEB);
 		story_park(s, 0, (uint64_t)i * (us + 8) + us + 7, 0);
 	}
 	story_analyse(s);
@@ -133,7 +132,8 @@ static void test_descriptors_that_spin_together_are_one_spin_with_their_number(v
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
 	story_free(&s);
 }
-/* Worker 0 is awake |busy_us| of each 10 ms for 2 s; |idle| others wait, and call |place| once if that is given. */
+/* Worker 0 is awake |busy_us| of each 10 ms for 2 s; |idle| others wait, and call |place| once if
+ * that is given. */
 static void workers_story(struct story *s, unsigned busy_us, unsigned idle, const char *place)
 {
 	story_begin(s);
@@ -209,10 +209,88 @@ static void test_calls_that_heap_up_on_the_one_worker_are_an_effect_of_the_idle_
 	story_free(&s);
 }
 
+/* Fifty times a second something goes back and forth between two loops, |hops| times. */
+static void hops_story(struct story *s, unsigned hops)
+{
+	story_begin(s);
+	story_park(s, 0, 0, 0);
+	story_park(s, 1, 1, 0);
+	for (unsigned i = 0; i < 50; i++)
+		for (unsigned hop = 0; hop < hops; hop++) {
+			uint64_t us = 20000 * i + 1000 + 30 * hop;
+			unsigned to = hop % 2;
+
+			story_wake_by(s, us, !to, 1 + to, CROSS_THREAD);
+			story_unpark(s, to, us + 5, 0);
+			story_poll(s, to, us + 6, us + 10, 1 + to, to ? WEB : TICK);
+			story_park(s, to, us + 12, 0);
+		}
+	story_analyse(s);
+}
+
+static void test_two_loops_that_wake_each_other_are_one_finding(void)
+{
+	struct story s;
+
+	hops_story(&s, 20);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "many-wakes");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	CU_ASSERT(has(story_finding(&s, 0)->message, "Workers 0 and 1 wake each other"));
+	for (size_t i = 1; i < s.findings.n; i++)
+		CU_ASSERT(strcmp(story_finding(&s, i)->check, "many-wakes") != 0);
+	story_free(&s);
+
+	hops_story(&s, 2);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "many-wakes")->check, "");
+	story_free(&s);
+}
+
+/* Ten times a second the library takes |us| before it calls something. */
+static void library_story(struct story *s, uint64_t us, bool full)
+{
+	story_begin(s);
+	story_say(s, "loop.libev.capabilities", full ? "poll=full" : "poll=batch");
+	story_say(s, "source.io", "on");
+	for (unsigned i = 0; i < 30; i++) {
+		uint64_t from_us = 100000 * i;
+
+		story_unpark(s, 0, from_us, (us + 110) * i + 1);
+		story_poll(s, 0, from_us + us, from_us + us + 100, 1, TICK);
+		story_park(s, 0, from_us + us + 110, (us + 110) * (i + 1) + 1);
+	}
+	story_analyse(s);
+}
+
+static void test_library_that_calls_nothing_holds_its_loop(void)
+{
+	struct story s;
+
+	library_story(&s, 20000, true);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "inside-library")->name, "inside libev");
+	CU_ASSERT(has(story_finding_of(&s, "inside-library")->brief,
+		      "holds the loop 20.0 ms, 30 times"));
+	CU_ASSERT_EQUAL(story_finding_of(&s, "inside-library")->severity, D9__WARNING);
+	story_free(&s);
+
+	/* Callbacks may run in there that are not seen. */
+	library_story(&s, 20000, false);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "inside-library")->check, "");
+	story_free(&s);
+
+	library_story(&s, 200, true);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "inside-library")->check, "");
+	story_free(&s);
+}
+
 static const CU_TestInfo tests[] = {
+	{ "two loops that wake each other are one finding",
+	  test_two_loops_that_wake_each_other_are_one_finding },
+	{ "library that calls nothing holds its loop",
+	  test_library_that_calls_nothing_holds_its_loop },
 	{ "calls that heap up on the one worker are an effect of the idle ones",
 	  test_calls_that_heap_up_on_the_one_worker_are_an_effect_of_the_idle_ones },
-	{ "wakes for little are told by their cause", test_wakes_for_little_are_told_by_their_cause },
+	{ "wakes for little are told by their cause",
+	  test_wakes_for_little_are_told_by_their_cause },
 	{ "wakes that are few or worth it are within the budget",
 	  test_wakes_that_are_few_or_worth_it_are_within_the_budget },
 	{ "wakes of one timer are told once", test_wakes_of_one_timer_are_told_once },

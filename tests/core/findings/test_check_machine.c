@@ -70,7 +70,8 @@ static void test_preempted_calls_are_not_long_and_the_machine_is_to_blame(void)
 	CU_ASSERT_TRUE(story_finding(&s, 0)->machine);
 	/* No thread waited for a CPU when it woke: nothing is said of that. */
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->message,
-			       "The machine was short of CPU: loops were ready without one for 200 ms; "
+			       "The machine was short of CPU: loops were ready without one for 200 ms, as other "
+			       "programs had it; "
 			       "running callbacks were preempted for 200 ms.");
 	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "app+0x100 most (200 ms)"));
 	CU_ASSERT(has(story_finding(&s, 0)->evidence[1].text, "it was others"));
