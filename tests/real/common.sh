@@ -180,6 +180,16 @@ report() {
 		console.log(eval(process.argv[1]));' "$2" <"$dir/report.json"
 }
 
+# promise_holds TRACE TWIN: what the first finding says of waits without it is what the innocent twin shows.
+promise_holds() {
+	"$dial9" report --json "$1" >"$1.json" || true
+	"$dial9" report --json "$2" >"$2.json" || true
+	node "$top_srcdir/tests/real/check_gain.mjs" "$1.json" "$2.json" || {
+		"$dial9" report "$1" | head -12
+		fail "$1: the gain that is promised is not what the twin shows"
+	}
+}
+
 # ---- GLib ----
 
 # Set $offsets to the places in a private copy of libglib where it calls the dispatch function of a

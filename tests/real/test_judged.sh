@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Programs with one problem each, on each loop library where it differs: the report's first finding names
-# the check and the owner.  The innocent twin of each does the same without the problem: no warning.
+# the check and the owner.  The innocent twin of each does the same without the problem: no warning, and where the
+# finding tells what callbacks would wait without it, that is how long the twin's do.
 #	test_judged.sh [LIBRARY:NAME...]
 # Each takes eight seconds of which it waits for most: without names, and without D9_ALL=yes, one or two of a kind.
 set -eu
@@ -55,6 +56,7 @@ judged() {
 		"$dial9" report "$dir/twin" | head -12
 		fail "$1: the innocent twin is accused: $found"
 	}
+	promise_holds "$dir/guilty" "$dir/twin"
 	echo "$1: $2; its twin is silent"
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One loop of libevent, libev (-DVERDICT_EV) or GLib (-DVERDICT_GLIB), so that a program is the
- * same on all of them.  The library itself calls the callbacks that ON_READ(name, fd, arg) and
- * ON_TIMER(name, arg) begin.
+ * One loop of libevent, libev (-DVERDICT_EV) or GLib (-DVERDICT_GLIB), so that a program, in C or
+ * C++, is the same on all of them.  The library itself calls the callbacks that ON_READ(name, fd,
+ * arg) and ON_TIMER(name, arg) begin.
  */
 
 #pragma once
@@ -41,7 +41,7 @@ static inline loop_t *loop_new(void)
 
 static inline void *loop_read(loop_t *loop, int fd, void (*on)(loop_t *, ev_io *, int), void *arg)
 {
-	ev_io *w = calloc(1, sizeof(*w));
+	ev_io *w = (ev_io *)calloc(1, sizeof(*w));
 
 	ev_io_init(w, on, fd, EV_READ);
 	w->data = arg;
@@ -51,14 +51,14 @@ static inline void *loop_read(loop_t *loop, int fd, void (*on)(loop_t *, ev_io *
 
 static inline void loop_unread(loop_t *loop, void *event)
 {
-	ev_io_stop(loop, event);
+	ev_io_stop(loop, (ev_io *)event);
 	free(event);
 }
 
 static inline void loop_every(loop_t *loop, double s, void (*on)(loop_t *, ev_timer *, int),
 			      void *arg)
 {
-	ev_timer *w = calloc(1, sizeof(*w));
+	ev_timer *w = (ev_timer *)calloc(1, sizeof(*w));
 
 	ev_timer_init(w, on, s, s);
 	w->data = arg;
@@ -118,8 +118,8 @@ static inline void *loop_read(loop_t *loop, int fd, GUnixFDSourceFunc on, void *
 static inline void loop_unread(loop_t *loop, void *event)
 {
 	(void)loop;
-	g_source_destroy(event);
-	g_source_unref(event);
+	g_source_destroy((GSource *)event);
+	g_source_unref((GSource *)event);
 }
 
 static inline void loop_every(loop_t *loop, double s, GSourceFunc on, void *arg)
@@ -133,7 +133,7 @@ static inline void loop_every(loop_t *loop, double s, GSourceFunc on, void *arg)
 
 static inline gboolean on_end(gpointer loop)
 {
-	g_main_loop_quit(loop);
+	g_main_loop_quit((GMainLoop *)loop);
 	return FALSE;
 }
 
@@ -183,7 +183,7 @@ static inline void *loop_read(loop_t *loop, int fd, event_callback_fn on, void *
 static inline void loop_unread(loop_t *loop, void *event)
 {
 	(void)loop;
-	event_free(event);
+	event_free((struct event *)event);
 }
 
 static inline struct timeval seconds(double s)
