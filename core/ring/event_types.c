@@ -151,6 +151,8 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("worker_id"), V("from_ns"), NS("wait_ns")) },
 };
 
+_Atomic(bool) d9__event_types_old;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */
 static _Atomic(uint32_t) next_id = D9__EVENT_PROGRAM; /* written under |lock| */
 static uint8_t preamble[1024];

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,6 +58,18 @@ enum d9__event_type {
 };
 
 #define D9__TYPES_MAX 4096u /* ids below this */
+
+/*
+ * True if events are written as before FORMAT.md of 2026-11-29: one fact in several events.  Set by
+ * the recorder when it starts.  For tests.
+ */
+extern _Atomic(bool) d9__event_types_old;
+
+static inline bool d9__old_events(void)
+{
+	return __builtin_expect(atomic_load_explicit(&d9__event_types_old, memory_order_relaxed),
+				0);
+}
 
 /* Frames that a batch needs before the first event of a type: schema, then annotations. */
 struct d9__type_frames {
