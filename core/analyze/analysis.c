@@ -8,6 +8,7 @@
 
 #include "analyze/analysis_parts.h"
 #include "base/array.h"
+#include "format/definition.h"
 
 /* Files of very old producers give metadata a wall-clock time; from 2020 on, in ns. */
 #define WALL_TIME_FROM UINT64_C(1577836800000000000)
@@ -21,14 +22,20 @@
 
 static int count_event(struct d9__analysis *a, const struct d9_event *event)
 {
-	uint32_t id = d9_schema_id(event->schema);
+	const struct d9_schema *written = event->schema->written_as;
+	enum d9_event_kind kind = written ? D9_EVENT_SPAN_CALL : event->kind;
+	const struct d9_schema *schema = written ? written : event->schema;
+	uint32_t id = d9_schema_id(schema);
 
+	/* A call is one event of the trace, at its end. */
+	if (written && event->kind == D9_EVENT_SPAN_ENTER)
+		return 0;
 	a->events++;
 	if (!d9__array_reach(a->counts, &a->n_counts, id))
 		return -ENOMEM;
 	if (!a->counts[id].name) {
-		a->counts[id].name = strdup(d9_schema_name(event->schema));
-		a->counts[id].kind = event->kind;
+		a->counts[id].name = strdup(d9_schema_name(schema));
+		a->counts[id].kind = kind;
 		if (!a->counts[id].name)
 			return -ENOMEM;
 	}

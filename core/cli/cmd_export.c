@@ -14,7 +14,9 @@
 #include "export/export_parquet.h"
 #include "export/export_partitions.h"
 #include "export/export_sink.h"
+#include "export/old_spans.h"
 #include "export/profile_export.h"
+#include "read/catalogue.h"
 #include "tool/args.h"
 #include "tool/progress.h"
 #include "tool/trace_input.h"
@@ -146,6 +148,7 @@ struct segments {
 	size_t n;
 	uint64_t total_bytes, done_bytes;
 	uint64_t frames; /* copied */
+	struct d9__old_spans spans;
 };
 
 static int compare_segments(const void *a, const void *b)
@@ -210,6 +213,7 @@ static void release_segments(struct segments *segments)
 	for (size_t i = 0; i < segments->n; i++)
 		d9__raw_segment_release(&segments->items[i]);
 	free(segments->items);
+	d9__old_spans_release(&segments->spans);
 }
 
 /* Return the paths that can be read more than once: all but pipes. */
@@ -241,17 +245,23 @@ static int refuse_several(const struct d9_reader *reader)
 /* ---- the command ---- */
 
 /*
- * Copy the frames as they are: each batch decodes alone, so segments in a row are a stream.  Of a
- * batch cut short, copy the whole frames.
+ * Copy the frames, calls as old readers know them: each batch decodes alone, so segments in a row
+ * are a stream.  Of a batch cut short, copy the whole frames.
  */
 static int copy_segment(struct segments *segments, struct d9__raw_segment *segment,
 			struct d9__sink *sink, struct d9__progress *progress)
 {
 	struct d9__frame frame;
+	const uint8_t *bytes;
+	size_t len;
 	int err;
 
+	segment->schemas.classify = d9__catalogue_classify;
 	while ((err = d9__raw_segment_next(segment, &frame)) == 1) {
-		err = d9__export_sink_write(sink, frame.start, (size_t)(frame.end - frame.start));
+		err = d9__old_spans_frame(&segments->spans, &segment->reader.decoder, &frame,
+					  &bytes, &len);
+		if (!err)
+			err = d9__export_sink_write(sink, bytes, len);
 		if (err)
 			return err;
 		segments->frames++;

@@ -444,6 +444,45 @@ static const struct d9__ring_open *find_open(const struct d9__ring_health *healt
 	return NULL;
 }
 
+/* True if the ring tells of a function as a recorder writes it. */
+static bool is_sound_inner(const struct d9__ring_inner *inner, const struct d9__ring_health *health)
+{
+	static const char *const libraries[] = { "own", "libevent", "libev", "glib" };
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		known |= !strncmp(inner->library, libraries[i], sizeof(inner->library));
+	return known && memchr(inner->name, '\0', sizeof(inner->name)) && inner->since_ns &&
+	       inner->since_ns <= health->tick_ns;
+}
+
+/* The function that the call of |slot| was in, which its library had called: its own event was to
+ * come at its end. */
+static void add_inner(struct d9__builder *note, const struct d9__slot *slot,
+		      const struct d9__ring_inner *inner, const struct d9__ring_health *health)
+{
+	uint64_t id = atomic_load_explicit(&inner->id, memory_order_relaxed);
+	bool fits = id && inner->worker == slot->worker && inner->task == slot->task &&
+		    is_sound_inner(inner, health);
+	int type = fits ? d9__span_enter_of(inner->library) : -1;
+	uint32_t name;
+	uint8_t *p;
+
+	if (type < 0)
+		return;
+	name = d9__builder_name(note, inner->name);
+	p = d9__builder_event(note, (uint16_t)type, inner->since_ns,
+			      3 * D9__VARINT_MAX + 1 + 2 * 4);
+	if (!p)
+		return;
+	p = d9__varint_put(p, slot->worker);
+	p = d9__varint_put(p, id);
+	*p++ = false; /* parent_span_id */
+	p = d9__wire_put_u32(p, name);
+	p = d9__varint_put(p, id);
+	d9__builder_end(note, d9__wire_put_u32(p, d9__slot_tid(slot)));
+}
+
 static void add_last_sign(struct d9__builder *note, const struct d9__slot *slot, const struct d9__ring_health *health,
 			  uint32_t no_span)
 {
@@ -470,6 +509,8 @@ static int write_last_signs(struct rescue *r, uint64_t now_ns)
 {
 	const struct d9__ring_health *health =
 		(const struct d9__ring_health *)(const void *)(r->ring->head + D9__RING_HEALTH_AT);
+	const struct d9__ring_inner *inner =
+		(const struct d9__ring_inner *)(const void *)(r->ring->head + D9__RING_INNER_AT);
 	struct d9__builder *note = &r->drain->note;
 	uint32_t no_span;
 
@@ -481,10 +522,15 @@ static int write_last_signs(struct rescue *r, uint64_t now_ns)
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++) {
 		const struct d9__slot *slot = &r->ring->view.slots[i];
 
-		if (atomic_load_explicit(&slot->owner, memory_order_relaxed) >> 32 == D9__SLOT_TAKEN &&
+		if (atomic_load_explicit(&slot->owner, memory_order_relaxed) >> 32 ==
+			    D9__SLOT_TAKEN &&
 		    slot->worker_state == D9__WORKER_POLLING && slot->worker < D9__WORKER_NONE &&
-		    health->tick_ns > slot->last_ns && health->tick_ns - slot->last_ns >= D9__OPEN_CALL_NS)
+		    health->tick_ns > slot->last_ns &&
+		    health->tick_ns - slot->last_ns >= D9__OPEN_CALL_NS) {
+			for (uint32_t k = 0; k < D9__RING_OPEN_MAX; k++)
+				add_inner(note, slot, &inner[k], health);
 			add_last_sign(note, slot, health, no_span);
+		}
 	}
 	if (!note->events || note->failed)
 		return 0;

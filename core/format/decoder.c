@@ -263,6 +263,7 @@ void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
 	uint64_t time_ns;
 
 	while (decoder->started && (schema = d9__decoder_quick(decoder, in, &time_ns)) &&
+	       !schema->begins_earlier &&
 	       (next = quick_steps(in->p + D9__EVENT_HEAD_LEN, schema))) {
 		in->p = next;
 		decoder->base_ns = time_ns;

@@ -128,7 +128,8 @@ static inline bool d9__decoder_peek(const struct d9__decoder *decoder, const str
 
 /*
  * Pass as many events as come one behind another, noting their times only, and move |in| behind
- * them: many times quicker than d9__decoder_next(), which has to go on with what stops it.
+ * them: many times quicker than d9__decoder_next(), which has to go on with what stops it, such as
+ * one of a schema with |begins_earlier|.
  */
 void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
 			     struct d9__times *times);

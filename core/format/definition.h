@@ -55,6 +55,9 @@ struct d9_schema {
 	int32_t known[D9__DEFINITION_KNOWN_MAX]; /* catalogue place -> field, or -1 */
 	uint32_t must;   /* bit k: known[k] is mandatory but optional here, so look at each event */
 	bool incomplete; /* built-in name, but lacks a mandatory field */
+	const struct d9_schema *written_as; /* of events that a reader makes out of those of another
+					       schema; else NULL */
+	bool begins_earlier;		    /* its events also tell of a moment before their time */
 
 	/* Identity: the frame behind its type id, and the annotation entries that apply. */
 	const uint8_t *definition, *notes;

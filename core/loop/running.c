@@ -4,6 +4,7 @@
 #include "loop/running.h"
 
 #include "loop/callsites.h"
+#include "loop/loops.h"
 #include "loop/span_stack.h"
 #include "loop/thread_state.h"
 #include "loop/workers.h"
@@ -38,22 +39,33 @@ UNASKED static const struct d9__frame_running *find_frame(const struct d9__threa
 	return NULL;
 }
 
-/* The innermost of the callbacks that a library's callback has called, in |frame|; its name's handle or 0. */
-UNASKED static uint32_t find_inner(const struct d9__thread *thread, const struct d9__frame_running *frame, uint32_t slot)
+/*
+ * The functions of the program that a library's callback has called, in |frame|.  Their owner
+ * thread learns that the trace may have their ids, which does no harm to one that has returned
+ * meanwhile.
+ */
+UNASKED static void describe_inner(const struct d9__thread *thread,
+				   const struct d9__frame_running *frame,
+				   struct d9__open_call *call)
 {
-	const struct d9__span_stack *entered = &d9__span_stack_all[slot];
+	struct d9__span_stack *entered = &d9__span_stack_all[call->slot];
 	uint32_t n = atomic_load_explicit(&entered->n, memory_order_relaxed), frames = (uint32_t)(frame - thread->frames) + 1;
 	uint64_t start_ns = READ(frame->start_ns);
 
-	while (n && n <= D9__ENTERED_MAX) {
-		const struct d9__stacked_span *item = &entered->items[--n];
+	call->n_inner = 0;
+	call->library = d9__library_name(READ(frame->library));
+	while (n && n <= D9__ENTERED_MAX && call->n_inner < D9__OPEN_INNER_MAX) {
+		struct d9__stacked_span *item = &entered->items[--n];
 		uint64_t id = atomic_load_explicit(&item->id, memory_order_relaxed);
 
-		if (id && id != D9__ENTERED_LEFT && READ(item->adapter) && READ(item->frames) == frames &&
-		    READ(item->frame_ns) == start_ns)
-			return READ(item->name);
+		if (!id || id == D9__ENTERED_LEFT || !READ(item->adapter) ||
+		    READ(item->frames) != frames || READ(item->frame_ns) != start_ns)
+			continue;
+		call->inner[call->n_inner++] =
+			(struct d9__open_inner) { id, READ(item->enter_ns), READ(item->name) };
+		atomic_store_explicit(&item->told, true, memory_order_relaxed);
 	}
-	return 0;
+	call->span = call->n_inner ? call->inner[0].name : 0;
 }
 
 UNASKED static const struct d9__frame_running *outermost_frame(const struct d9__thread *thread)
@@ -85,7 +97,7 @@ UNASKED static void describe_one(const struct d9__thread *thread, struct d9__ope
 		call->task = READ(frame->task);
 	call->since_ns = READ(frame->start_ns);
 	call->loc = READ(frame->loc);
-	call->span = find_inner(thread, frame, call->slot);
+	describe_inner(thread, frame, call);
 	atomic_thread_fence(memory_order_acquire);
 	*found = READ(frame->task) == call->task && READ(frame->start_ns) == call->since_ns;
 }

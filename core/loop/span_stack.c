@@ -120,6 +120,7 @@ struct d9__stacked_span *d9__span_stack_push(struct d9__span_stack *entered,
 	item->enter_ns = ns;
 	item->depth = 1;
 	item->written = item->adapter = false;
+	atomic_store_explicit(&item->told, false, memory_order_relaxed);
 	item->frames = thread ? thread->n_frames : 0;
 	item->frame_ns = item->frames ? thread->frames[item->frames - 1].start_ns : 0;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -152,10 +153,15 @@ void d9__span_stack_pop_call(struct d9__span_stack *entered, struct d9__stacked_
 	drop_left(entered);
 }
 
-uint64_t d9__span_stack_current(const struct d9__span_stack *entered, const struct d9__thread *thread)
+uint64_t d9__span_stack_current(struct d9__span_stack *entered, const struct d9__thread *thread)
 {
-	for (uint32_t i = count(entered); i--;)
-		if (is_entered(&entered->items[i]) && is_alive(&entered->items[i], thread))
-			return id_of(&entered->items[i]);
+	for (uint32_t i = count(entered); i--;) {
+		struct d9__stacked_span *item = &entered->items[i];
+
+		if (!is_entered(item) || !is_alive(item, thread))
+			continue;
+		atomic_store_explicit(&item->told, true, memory_order_relaxed);
+		return id_of(item);
+	}
 	return 0;
 }

@@ -29,6 +29,8 @@ struct d9__stacked_span {
 	uint16_t depth;	   /* enters without exits */
 	bool written;	   /* the trace has the enter */
 	bool adapter;	   /* an adapter's: those nest as calls do */
+	_Atomic(bool)
+		told; /* of an adapter's: the trace may have its id; also set by the flush thread */
 };
 
 /* One thread's.  Owner thread only, its handlers included. */
@@ -88,5 +90,5 @@ void d9__span_stack_pop(struct d9__span_stack *entered, struct d9__stacked_span 
 /* Pop an adapter's span, and adapters' spans inside it, which a longjmp() has left. */
 void d9__span_stack_pop_call(struct d9__span_stack *entered, struct d9__stacked_span *item);
 
-/* The thread's current span, 0 if there is none. */
-uint64_t d9__span_stack_current(const struct d9__span_stack *entered, const struct d9__thread *thread);
+/* The thread's current span, 0 if there is none; who asks may write its id. */
+uint64_t d9__span_stack_current(struct d9__span_stack *entered, const struct d9__thread *thread);

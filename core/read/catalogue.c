@@ -89,6 +89,8 @@ static const struct entry {
 	  { I("worker_id"), I("span_id"), I("parent_span_id"), T("span_name") } },
 	{ "SpanExitEvent", D9_EVENT_SPAN_EXIT, false,
 	  { I("worker_id"), I("span_id"), I("parent_span_id"), T("span_name") } },
+	{ "SpanCall:", D9_EVENT_SPAN_CALL, true,
+	  { M("worker_id"), T("span_name"), M("duration_ns"), I("span_instance_id") } },
 	{ "SpanClose__", D9_EVENT_SPAN_CLOSE, true, { SPAN_CLOSE } },
 	{ "SpanCloseEvent", D9_EVENT_SPAN_CLOSE, false, { SPAN_CLOSE } },
 	{ "SpanOpenEvent", D9_EVENT_SPAN_OPEN, false,
@@ -211,6 +213,7 @@ void d9__catalogue_classify(struct d9_schema *schema)
 		schema->kind = (uint8_t)entry->kind;
 	else
 		schema->incomplete = true;
+	schema->begins_earlier = schema->kind == D9_EVENT_SPAN_CALL && schema->has_timestamp;
 }
 
 const char *d9__catalogue_name(size_t i, bool *prefix)

@@ -34,6 +34,7 @@ void d9_reader_free(struct d9_reader *reader)
 		return;
 	d9__time_order_release(reader);
 	d9__file_order_release(reader);
+	d9__inner_calls_release(&reader->calls);
 	for (size_t i = 0; i < reader->n_segments; i++) {
 		d9__trace_segment_release(reader->segments[i]);
 		free(reader->segments[i]);

@@ -10,6 +10,7 @@
 #include <dial9/reader.h>
 
 #include "format/values.h"
+#include "read/inner_calls.h"
 #include "read/known_files.h"
 #include "read/trace_segment.h"
 
@@ -44,6 +45,7 @@ struct d9_reader {
 	struct d9__run_of_events *free_batches;
 	uint64_t open_bytes, open_limit; /* that open batches and stores take, about, and may take */
 	uint64_t events;
+	struct d9__inner_calls calls;
 
 	/* File order. */
 	size_t current; /* segment */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/inner_calls.h"
+
 #define EVENT_HEAD_LEN 6
 #define BATCH_BYTES    8192 /* of one with few schemas, and a text or two */
 
@@ -71,10 +73,39 @@ static int reserve_index(struct d9__run_of_events *batch, size_t n)
 	return 0;
 }
 
+/* How many entries the index has. */
+static uint64_t entries_of(const struct d9__batch_ref *ref)
+{
+	return ref->timed + ref->calls;
+}
+
+/*
+ * Calls that began at one time: the innermost one stands first, because it ended first.  Those that
+ * ended at that time too have their end between.
+ */
+static void nest(struct d9__index_entry *index, size_t n)
+{
+	for (size_t i = 0, end; i < n; i = end) {
+		end = i + 1;
+		if (!(index[i].offset & D9__INDEX_ENTERS))
+			continue;
+		while (end < n && index[end].offset & D9__INDEX_ENTERS &&
+		       index[end].time_ns == index[i].time_ns)
+			end++;
+		for (size_t low = i, high = end - 1; low < high; low++, high--) {
+			struct d9__index_entry swap = index[low];
+
+			index[low] = index[high];
+			index[high] = swap;
+		}
+	}
+}
+
 static int make_index(struct d9__run_of_events *batch)
 {
 	struct d9__cursor in = { batch->bytes, batch->bytes + batch->len, 0 };
-	struct d9__index_entry *scratch = malloc(batch->ref->timed * sizeof(*scratch));
+	struct d9__index_entry *scratch = malloc(entries_of(batch->ref) * sizeof(*scratch));
+	uint64_t timed = 0, calls = 0, start_ns;
 	struct d9__frame frame;
 	int got;
 
@@ -85,8 +116,14 @@ static int make_index(struct d9__run_of_events *batch)
 	while ((got = d9__decoder_next(&batch->reader.decoder, &in, &frame)) == 1) {
 		if (frame.kind != D9__FRAME_EVENT || frame.timestamp_ns == 0)
 			continue;
-		if (batch->n == batch->ref->timed)
+		if (timed++ == batch->ref->timed)
 			break; /* more than the first pass saw: the file has changed */
+		if (frame.schema->begins_earlier && d9__inner_call_start(&frame, &start_ns) &&
+		    calls++ < batch->ref->calls)
+			batch->index[batch->n++] = (struct d9__index_entry) {
+				.time_ns = start_ns,
+				.offset = (uint64_t)(frame.start - batch->bytes) | D9__INDEX_ENTERS,
+			};
 		batch->index[batch->n++] = (struct d9__index_entry) {
 			.time_ns = frame.timestamp_ns,
 			.offset = (uint64_t)(frame.start - batch->bytes),
@@ -94,6 +131,8 @@ static int make_index(struct d9__run_of_events *batch)
 	}
 	if (got != -ENOMEM)
 		d9__index_sort(batch->index, batch->n, scratch);
+	if (batch->ref->calls)
+		nest(batch->index, batch->n);
 	free(scratch);
 	return got == -ENOMEM ? got : 0;
 }
@@ -103,7 +142,7 @@ uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool u
 	uint64_t window = in_memory ? 0 : ref->len, fixed = BATCH_BYTES + ref->pool_bytes;
 
 	if (!untimed && !ref->sorted)
-		return fixed + window + ref->timed * sizeof(struct d9__index_entry);
+		return fixed + window + entries_of(ref) * sizeof(struct d9__index_entry);
 	return fixed + (window < D9__WINDOW_BYTES ? window : D9__WINDOW_BYTES);
 }
 
@@ -117,6 +156,7 @@ int d9__run_of_events_open(struct d9__run_of_events *batch, const struct d9__bat
 	batch->ref = ref;
 	batch->store = store;
 	batch->untimed = untimed;
+	batch->enters = false;
 	batch->read_at = ref->offset;
 	batch->reader.decoder.limit_bytes = batch->reader.limit_bytes = limit_bytes;
 	batch->indexed = !untimed && !ref->sorted;
@@ -129,7 +169,7 @@ int d9__run_of_events_open(struct d9__run_of_events *batch, const struct d9__bat
 						 (struct d9__byte_source) { read_range, batch, ref->len });
 		return 0;
 	}
-	err = reserve_index(batch, (size_t)ref->timed);
+	err = reserve_index(batch, (size_t)entries_of(ref));
 	batch->bytes = bytes;
 	batch->len = (size_t)len;
 	if (!err && !bytes)
@@ -142,11 +182,14 @@ static int next_indexed(struct d9__run_of_events *batch)
 {
 	const struct d9__index_entry *entry = &batch->index[batch->i];
 	const uint8_t *start;
+	uint64_t offset;
 
 	if (batch->i >= batch->n)
 		return 0;
 	batch->i++;
-	start = batch->bytes + entry->offset;
+	offset = entry->offset & ~D9__INDEX_ENTERS;
+	start = batch->bytes + offset;
+	batch->enters = (entry->offset & D9__INDEX_ENTERS) != 0;
 	batch->frame = (struct d9__frame) {
 		.kind = D9__FRAME_EVENT,
 		.start = start,
@@ -155,7 +198,7 @@ static int next_indexed(struct d9__run_of_events *batch)
 		.payload = start + EVENT_HEAD_LEN,
 		.timestamp_ns = entry->time_ns,
 	};
-	batch->offset = batch->ref->offset + entry->offset;
+	batch->offset = batch->ref->offset + offset;
 	return 1;
 }
 
@@ -196,7 +239,7 @@ int d9__run_of_events_values_slow(struct d9__run_of_events *batch, struct d9__va
 bool d9__batch_is_whole(const struct d9__run_of_events *batch)
 {
 	if (batch->indexed)
-		return batch->n == batch->ref->timed;
+		return batch->n == entries_of(batch->ref);
 	return batch->reader.window_at + batch->reader.pos == batch->ref->len;
 }
 

@@ -18,7 +18,10 @@ struct d9__batch_ref {
 	bool sorted;             /* the events with a time other than 0 are in order */
 	uint64_t offset, len;    /* in the unpacked segment */
 	uint64_t first_ns, last_ns; /* earliest and latest time other than 0 */
+	uint64_t begin_ns; /* |first_ns|, or when the first of |calls| began, if that is earlier */
 	uint64_t timed, untimed; /* events with a time other than 0; all others */
+	uint64_t calls; /* of |timed|, those that are told at their beginning too: see inner_calls.h
+			 */
 	uint64_t pool_bytes;     /* that its texts, stacks and types take while it is open */
 };
 
@@ -39,6 +42,7 @@ struct d9__run_of_events {
 	bool quick; /* deliver events with a time as they come */
 	/* The next event. */
 	struct d9__frame frame;
+	bool enters;	 /* it tells the beginning of a call, at that moment */
 	uint64_t offset; /* in the unpacked segment */
 	bool peeked;     /* not passed yet */
 	struct d9__run_of_events *next; /* these two are the user's */

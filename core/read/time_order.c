@@ -57,8 +57,8 @@ static int compare_starts(const void *a, const void *b, void *context)
 	const struct d9__batch_ref *refs = context;
 	size_t i = *(const size_t *)a, j = *(const size_t *)b;
 
-	if (refs[i].first_ns != refs[j].first_ns)
-		return refs[i].first_ns < refs[j].first_ns ? -1 : 1;
+	if (refs[i].begin_ns != refs[j].begin_ns)
+		return refs[i].begin_ns < refs[j].begin_ns ? -1 : 1;
 	return i < j ? -1 : i > j;
 }
 
@@ -66,7 +66,7 @@ static void note_next_start(struct d9_reader *reader)
 {
 	reader->next_start_ns =
 		reader->next_start < reader->n_starts
-			? reader->batches.refs[reader->starts[reader->next_start]].first_ns
+			? reader->batches.refs[reader->starts[reader->next_start]].begin_ns
 			: UINT64_MAX;
 }
 
@@ -80,7 +80,8 @@ static int sort_starts(struct d9_reader *reader)
 	for (size_t i = 0; i < n; i++) {
 		if (reader->batches.refs[i].timed)
 			reader->starts[reader->n_starts++] = i;
-		reader->events += reader->batches.refs[i].timed + reader->batches.refs[i].untimed;
+		reader->events += reader->batches.refs[i].timed + reader->batches.refs[i].untimed +
+				  reader->batches.refs[i].calls;
 	}
 	if (reader->n_starts)
 		qsort_r(reader->starts, reader->n_starts, sizeof(*reader->starts), compare_starts,
@@ -256,6 +257,24 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 	return lose(reader, ref, err);
 }
 
+/*
+ * True if the trace has events of the time when the call began that |batch| stands at.  If not, it
+ * was open where the segment begins and nothing before is known: it is cut, as all calls are there.
+ */
+static bool is_in_trace(const struct d9_reader *reader, const struct d9__run_of_events *batch)
+{
+	uint64_t ns = batch->frame.timestamp_ns;
+
+	if (ns >= reader->segments[batch->ref->segment]->info.first_ns)
+		return true;
+	for (size_t i = 0; i < reader->n_segments; i++)
+		if (reader->segments[i]->info.first_ns &&
+		    ns >= reader->segments[i]->info.first_ns &&
+		    ns <= reader->segments[i]->info.last_ns)
+			return true;
+	return false;
+}
+
 /* The event that |batch| stands at.  1, 0 if its bytes have changed, -ENOMEM. */
 static int deliver(struct d9_reader *reader, struct d9__run_of_events *batch, const struct d9_event **out)
 {
@@ -265,6 +284,27 @@ static int deliver(struct d9_reader *reader, struct d9__run_of_events *batch, co
 		return lose(reader, batch->ref, err == -ENOMEM ? err : -ESTALE);
 	return d9__reader_deliver(reader, reader->segments[batch->ref->segment], &batch->frame,
 				  batch->offset, out);
+}
+
+/* The event that |batch| stands at, in its two parts if it is an inner call.  As deliver(). */
+static int deliver_timed(struct d9_reader *reader, struct d9__run_of_events *batch,
+			 const struct d9_event **out)
+{
+	bool begins_earlier = batch->indexed && batch->frame.schema->begins_earlier;
+	uint64_t start_ns;
+	int got;
+
+	if (__builtin_expect(begins_earlier && batch->enters && !is_in_trace(reader, batch), 0)) {
+		reader->delivered++;
+		return 0;
+	}
+	got = deliver(reader, batch, out);
+	if (got != 1 || !begins_earlier || reader->event.kind != D9_EVENT_SPAN_CALL ||
+	    (!batch->enters && !d9__inner_call_start(&batch->frame, &start_ns)))
+		return got;
+	if (d9__inner_calls_tell(&reader->calls, &reader->schemas, batch->enters, &reader->event))
+		return d9__reader_out_of_memory(reader);
+	return 1;
 }
 
 /* Behind the last untimed batch of |segment|: what is unpacked of it can wait for its time. */
@@ -340,7 +380,7 @@ static int open_due(struct d9_reader *reader)
 		struct d9__run_of_events *batch = NULL;
 		int got;
 
-		if (top && ref->first_ns > top->time_ns)
+		if (top && ref->begin_ns > top->time_ns)
 			return 0;
 		reader->next_start++;
 		note_next_start(reader);
@@ -387,7 +427,7 @@ int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out)
 				return 0;
 		}
 		reader->owed = true;
-		got = deliver(reader, top->run, out);
+		got = deliver_timed(reader, top->run, out);
 	}
 	return got;
 }

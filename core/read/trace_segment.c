@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "format/wire.h"
+#include "read/inner_calls.h"
 
 #define ACTIVE ".active"
 /* Traces are packed by these factors. */
@@ -195,6 +196,7 @@ struct scan {
 	size_t first_batch;         /* of |batches|, the segment's own */
 	struct d9__batch_ref batch; /* the open one */
 	struct d9__times times;     /* of its events */
+	uint64_t calls, calls_from_ns; /* of these, and when the first began */
 	uint64_t pool_bytes;        /* of what it has defined */
 };
 
@@ -223,8 +225,11 @@ static int close_batch(struct scan *scan, uint64_t end)
 	if (!fits(scan->segment, list->n - scan->segment->batches_before))
 		return -EFBIG;
 	scan->batch.len = end - scan->batch.offset;
-	scan->batch.sorted = scan->times.sorted;
-	scan->batch.first_ns = scan->times.first_ns;
+	scan->batch.sorted = scan->times.sorted && !scan->calls;
+	scan->batch.first_ns = scan->batch.begin_ns = scan->times.first_ns;
+	if (scan->calls && scan->calls_from_ns < scan->batch.begin_ns)
+		scan->batch.begin_ns = scan->calls_from_ns;
+	scan->batch.calls = scan->calls;
 	scan->batch.last_ns = scan->times.last_ns;
 	scan->batch.timed = scan->times.timed;
 	scan->batch.untimed = scan->times.untimed;
@@ -244,6 +249,7 @@ static int open_batch(struct scan *scan, const struct d9__frame *frame)
 	scan->batch = (struct d9__batch_ref) { .segment = scan->segment->number,
 					       .offset = offset };
 	scan->times = (struct d9__times) { .sorted = true };
+	scan->calls = 0;
 	scan->pool_bytes = 0;
 	return err;
 }
@@ -265,6 +271,18 @@ static void sum_up(struct scan *scan)
 	}
 }
 
+static void note_event(struct scan *scan, const struct d9__frame *frame)
+{
+	uint64_t start_ns;
+
+	d9__times_add(&scan->times, frame->timestamp_ns);
+	if (!frame->schema->begins_earlier || !frame->timestamp_ns ||
+	    !d9__inner_call_start(frame, &start_ns))
+		return;
+	if (!scan->calls++ || start_ns < scan->calls_from_ns)
+		scan->calls_from_ns = start_ns;
+}
+
 static int walk(struct scan *scan)
 {
 	struct d9__frame frame;
@@ -275,7 +293,7 @@ static int walk(struct scan *scan)
 		if (frame.kind != D9__FRAME_HEADER)
 			scan->pool_bytes = d9__decoder_pool_bytes(&scan->reader.decoder);
 		if (frame.kind == D9__FRAME_EVENT) {
-			d9__times_add(&scan->times, frame.timestamp_ns);
+			note_event(scan, &frame);
 			d9__segment_reader_pass(&scan->reader, &scan->times);
 		} else if (frame.kind == D9__FRAME_HEADER) {
 			scan->segment->info.batches++;

@@ -463,6 +463,8 @@ static void finish(void)
 	/* Also of a recorder that is stopped before its first tick, which would have taken a slot. */
 	if (d9__side_exists())
 		d9__side_take_all(d9__slot_self());
+	if (atomic_load_explicit(&d9__flush.on_to_the_end, memory_order_relaxed))
+		d9__open_calls_tell_inner(&self->open);
 	d9__slot_give_back();
 	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
 	self->heard |= d9__drain_activity(&self->drain, UINT32_MAX) != 0;

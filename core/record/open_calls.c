@@ -169,6 +169,7 @@ static void remember(const struct d9__open_calls *calls, struct d9__open_call *c
 		call->next_look_ns = old->next_look_ns;
 		call->told_for_ns = old->told_for_ns;
 		call->sign_ns = old->sign_ns;
+		call->told_inner_id = old->told_inner_id;
 		call->known = old->known;
 		call->stuck = old->stuck;
 		call->stands = call->outside && old->outside && call->waits == old->waits;
@@ -281,6 +282,42 @@ static void say_source(const char *state)
 	d9__metadata_set("source.stuck", state);
 }
 
+/*
+ * Write that a loop library called the function that |call| is in: its own event comes when it
+ * returns, if ever.  That has the id then, because the owner thread knows from |describer| that it
+ * was told.
+ */
+static void write_inner(struct d9__slot *own, struct d9__open_call *call)
+{
+	int type = call->n_inner && call->inner[0].id > call->told_inner_id
+			   ? d9__span_enter_of(call->library)
+			   : -1;
+
+	if (type < 0 || !own || d9__old_events())
+		return;
+	for (uint32_t i = call->n_inner; i--;) {
+		const struct d9__open_inner *inner = &call->inner[i];
+		uint32_t id;
+		uint8_t *p;
+
+		if (inner->id <= call->told_inner_id)
+			continue;
+		p = d9__emit_begin_named(own, (uint32_t)type, inner->since_ns,
+					 4 * D9__VARINT_MAX + 1 + 2 * 4, &inner->name, &id, 1);
+		if (!p)
+			return;
+		call->told_inner_id = inner->id;
+		p = d9__varint_put(p, call->worker);
+		p = d9__varint_put(p, inner->id);
+		*p++ = i + 1 < call->n_inner;
+		if (i + 1 < call->n_inner)
+			p = d9__varint_put(p, call->inner[i + 1].id);
+		p = d9__wire_put_u32(p, id);
+		p = d9__varint_put(p, inner->id);
+		d9__emit_end(own, d9__wire_put_u32(p, call->tid));
+	}
+}
+
 /* Where the thread of |call| is.  False: that cannot be had. */
 static bool look_at_thread(struct d9__open_calls *calls, struct d9__open_call *call)
 {
@@ -350,7 +387,32 @@ void d9__open_calls_tell(struct d9__open_calls *calls, struct d9__slot *own, uin
 		if (now_ns - call->since_ns < D9__OPEN_CALL_HUNG_NS || now_ns - call->sign_ns < D9__SECOND_NS - ALMOST)
 			continue;
 		call->sign_ns = now_ns;
+		write_inner(own, call);
 		write_sign(own, call, now_ns);
+	}
+}
+
+void d9__open_calls_tell_inner(struct d9__open_calls *calls)
+{
+	struct d9__open_call found[D9__OPEN_CALLS_MAX];
+	d9__open_calls_describe_fn describe =
+		atomic_load_explicit(&describer, memory_order_acquire);
+	size_t n = 0;
+
+	for (uint32_t i = 0; describe && i < d9__slot_high(); i++) {
+		struct d9__open_call call;
+
+		if (d9__open_calls_of(i, D9__WORKER_POLLING, &call))
+			add_candidate(found, &n, &call);
+	}
+	if (n)
+		describe(found, n);
+	for (size_t i = 0; i < n; i++) {
+		if (!found[i].since_ns)
+			continue;
+		remember(calls, &found[i]);
+		if (found[i].n_inner)
+			write_inner(d9__slot_self(), &found[i]);
 	}
 }
 
@@ -383,6 +445,38 @@ static void publish_one(const struct d9__open_call *call, struct d9__ring_open *
 	copy_name(to->span, sizeof(to->span), call->span);
 }
 
+/* Put one into |to|, which another may be in. */
+static void publish_inner(const struct d9__open_call *call, const struct d9__open_inner *inner,
+			  struct d9__ring_inner *to)
+{
+	const struct d9__name *name = d9__name_text(inner->name);
+
+	to->since_ns = inner->since_ns;
+	to->task = call->task;
+	to->worker = call->worker;
+	snprintf(to->library, sizeof(to->library), "%s", call->library);
+	snprintf(to->name, sizeof(to->name), "%.*s", (int)name->len, name->text);
+	/* Recovery reads what the process's memory held when it died. */
+	atomic_store_explicit(&to->id, inner->id, memory_order_release);
+}
+
+static void publish_all_inner(const struct d9__open_calls *calls)
+{
+	struct d9__ring_inner *to =
+		(struct d9__ring_inner *)(void *)(d9__ring.base + D9__RING_INNER_AT);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < D9__RING_OPEN_MAX; i++)
+		atomic_store_explicit(&to[i].id, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	for (size_t i = 0; i < calls->n && !d9__old_events(); i++)
+		for (uint32_t k = 0; k < calls->items[i].n_inner && n < D9__RING_OPEN_MAX; k++)
+			if (calls->items[i].inner[k].id > calls->items[i].told_inner_id &&
+			    d9__name_text(calls->items[i].inner[k].name)->len < sizeof(to->name))
+				publish_inner(&calls->items[i], &calls->items[i].inner[k],
+					      &to[n++]);
+}
+
 void d9__open_calls_publish(const struct d9__open_calls *calls, struct d9__ring_health *health)
 {
 	bool told[D9__OPEN_CALLS_MAX] = { false };
@@ -401,6 +495,7 @@ void d9__open_calls_publish(const struct d9__open_calls *calls, struct d9__ring_
 		publish_one(&calls->items[oldest], &health->open[n++]);
 	}
 	health->n_open = n;
+	publish_all_inner(calls);
 }
 
 void d9__open_calls_release(struct d9__open_calls *calls)

@@ -27,6 +27,7 @@
 #include "ring/slot.h"
 
 #define D9__OPEN_CALLS_MAX    64u /* of more, the longest */
+#define D9__OPEN_INNER_MAX    4u  /* of more, the innermost */
 #define D9__OPEN_CALL_FDS     256u /* descriptors that are told by their number */
 
 struct d9__open_call {
@@ -39,6 +40,15 @@ struct d9__open_call {
 	uint32_t waits;	      /* so far */
 	bool stands;	      /* none since the look before */
 	uint32_t loc, span;   /* name handles: of the poll, of the innermost callback inside it or 0 */
+	/* Functions that the loop library has called inside one another, the innermost, |span|,
+	 * first. */
+	struct d9__open_inner {
+		uint64_t id, since_ns;
+		uint32_t name;
+	} inner[D9__OPEN_INNER_MAX];
+	uint32_t n_inner;
+	const char *library;
+	uint64_t told_inner_id; /* ids grow: the trace has the beginnings of those up to this one */
 	uint64_t next_look_ns; /* at the thread */
 	uint64_t told_for_ns; /* how old it was when the latest StuckPollEvent was written */
 	uint64_t sign_ns;     /* of the latest LastSignEvent */
@@ -96,6 +106,10 @@ struct d9__burnt {
 /* Tell that the thread of |call| burnt so much inside its loop's library. */
 void d9__open_calls_tell_library(struct d9__open_calls *calls, struct d9__open_call *call,
 				 struct d9__slot *own, uint64_t now_ns, struct d9__burnt burnt);
+
+/* At the end: write of the functions that libraries are calling when they began, however short that
+ * is ago. */
+void d9__open_calls_tell_inner(struct d9__open_calls *calls);
 
 /* Put the longest into the health page, which the caller has under its lock. */
 void d9__open_calls_publish(const struct d9__open_calls *calls, struct d9__ring_health *health);

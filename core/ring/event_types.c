@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,12 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("worker_id"), V("from_ns"), NS("wait_ns")) },
 };
 
+/* Both ids, because viewers pair by the one and the aggregation of later ones by the other. */
+const struct d9__field d9__span_enter_fields[D9__SPAN_ENTER_FIELDS] = {
+	V("worker_id"), V("span_id"), OPTIONAL_V("parent_span_id"),
+	T("span_name", D9__FIELD_POOLED_STRING), V("span_instance_id"), T("tid", D9__FIELD_U32),
+};
+
 _Atomic(bool) d9__event_types_old;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */
@@ -250,6 +257,15 @@ int d9__schema_register(const struct d9__schema *schema)
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 	return id;
+}
+
+int d9__span_enter_of(const char *library)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "SpanEnter:%s", library);
+	return d9__schema_register(&(struct d9__schema){
+		name, d9__span_enter_fields, D9__SPAN_ENTER_FIELDS, NULL, 0 });
 }
 
 const struct d9__type_frames *d9__event_type_frames(uint32_t type_id)

@@ -59,6 +59,14 @@ enum d9__event_type {
 
 #define D9__TYPES_MAX 4096u /* ids below this */
 
+/* The fields that each "SpanEnter:ORIGIN" begins with. */
+#define D9__SPAN_ENTER_FIELDS 6u
+extern const struct d9__field d9__span_enter_fields[D9__SPAN_ENTER_FIELDS];
+
+/* The type id of "SpanEnter:|library|", registered if it has to be; below 0: as
+ * d9__schema_register(). */
+int d9__span_enter_of(const char *library);
+
 /*
  * True if events are written as before FORMAT.md of 2026-11-29: one fact in several events.  Set by
  * the recorder when it starts.  For tests.

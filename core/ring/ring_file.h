@@ -45,6 +45,7 @@
 #define D9__RING_FULL_AT     0x9000
 #define D9__RING_NOTES_AT    0xc000 /* zeros in rings of before there was a log */
 #define D9__RING_LOSS_AT     0xf000 /* of the process */
+#define D9__RING_INNER_AT	    0xf800 /* zeros in rings of before one event told a call */
 #define D9__RING_SLOTS_AT    0x10000
 #define D9__RING_LOSSES_AT   0x30000 /* of the slots */
 #define D9__RING_DESCRIPTION_AT     0x70000
@@ -246,6 +247,22 @@ struct d9__ring_health {
 	struct d9__ring_open open[D9__RING_OPEN_MAX];
 };
 
+/*
+ * A function that a library has called in an open call, and that the trace does not tell of yet: at
+ * 62 KiB, as many as there may be open calls.  Written by the flush thread, read when the process
+ * is dead.
+ */
+struct d9__ring_inner {
+	_Atomic(uint64_t) id; /* 0: none, or the trace has it; stored last */
+	uint64_t since_ns, task;
+	uint32_t worker;
+	char library[16];
+	char name[120]; /* as in the trace */
+};
+
+static_assert(D9__RING_INNER_AT + D9__RING_OPEN_MAX * sizeof(struct d9__ring_inner) <=
+		      D9__RING_SLOTS_AT,
+	      "functions fit behind the losses of the process");
 static_assert(sizeof(struct d9__ring_header) <= 0x1000, "header fits its page");
 static_assert(sizeof(struct d9__ring_control) <= 0x1000, "control words fit their page");
 static_assert(sizeof(struct d9__ring_health) <= 0x2000, "health fits its pages");

@@ -10,23 +10,13 @@
 #include "ring/emit_inl.h"
 #include "span/attributes.h"
 
-#define BASE_FIELDS_MAX 6u
+#define BASE_FIELDS_MAX D9__SPAN_ENTER_FIELDS
 #define NAME_MAX	1024
 
-/* Both ids: interactive viewers pair by the one, the aggregation of later ones by the other. */
 #define ENTER_BYTES (5u * D9__VARINT_MAX + 1 + 4 + 4)
 #define CLOSE_BYTES (9u * D9__VARINT_MAX + 8 + 4 * 4)
 
 /* ---- types ---- */
-
-static const struct d9__field enter_fields[] = {
-	{ .name = "worker_id", .type = D9__FIELD_VARINT },
-	{ .name = "span_id", .type = D9__FIELD_VARINT },
-	{ .name = "parent_span_id", .type = D9__FIELD_VARINT | D9__WIRE_OPTIONAL },
-	{ .name = "span_name", .type = D9__FIELD_POOLED_STRING },
-	{ .name = "span_instance_id", .type = D9__FIELD_VARINT },
-	{ .name = "tid", .type = D9__FIELD_U32 },
-};
 
 static const struct d9__field exit_fields[] = {
 	{ .name = "worker_id", .type = D9__FIELD_VARINT },
@@ -56,7 +46,8 @@ static int register_one(const char *what, const char *origin, const struct d9__f
 int d9__span_type_register(struct d9__span_event_type *type, const char *origin,
 			   const struct d9__field *fields, uint16_t n)
 {
-	int enter = register_one("SpanEnter", origin, enter_fields, 6, fields, n);
+	int enter = register_one("SpanEnter", origin, d9__span_enter_fields, D9__SPAN_ENTER_FIELDS,
+				 fields, n);
 	int exit = enter < 0 ? enter : register_one("SpanExit", origin, exit_fields, 5, fields, n);
 
 	if (exit < 0)
@@ -71,6 +62,27 @@ int d9__span_type_register(struct d9__span_event_type *type, const char *origin,
 	type->enter = (uint32_t)enter;
 	type->exit = (uint32_t)exit;
 	return 0;
+}
+
+/* Spans of later readers of the original, which know what one event tells by its roles. */
+int d9__span_call_register(const char *library)
+{
+	static const struct d9__field fields[] = {
+		{ .name = "worker_id", .type = D9__FIELD_VARINT },
+		{ .name = "span_name", .type = D9__FIELD_POOLED_STRING },
+		{ .name = "duration_ns", .type = D9__FIELD_VARINT, .unit = "ns" },
+		{ .name = "span_instance_id", .type = D9__FIELD_VARINT | D9__WIRE_OPTIONAL },
+	};
+	static const struct d9__annotation roles[] = {
+		{ 0, "dial9.role", "tokio.worker_id" },
+		{ 1, "dial9.role", "span.name" },
+		{ 2, "dial9.role", "span.duration" },
+		{ 2, "dial9.span.type", "callback" },
+	};
+	char name[NAME_MAX];
+
+	snprintf(name, sizeof(name), "SpanCall:%s", library);
+	return d9__schema_register(&(struct d9__schema) { name, fields, 4, roles, 4 });
 }
 
 /* ---- enter and exit ---- */
@@ -196,6 +208,39 @@ bool d9__span_write_exit(struct d9__slot *slot, uint64_t ns, uint32_t worker,
 			 const struct d9__span_state *span)
 {
 	return write(slot, ns, worker, span, false);
+}
+
+/* ---- calls ---- */
+
+#define CALL_BYTES (3u * D9__VARINT_MAX + 4 + 1)
+
+bool d9__span_write_call(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+			 const struct d9__span_call *call)
+{
+	struct names names;
+	bool plain, lost;
+	uint8_t *p;
+
+	names.n = 1;
+	names.handles[0] = call->name;
+	p = begin_plain(slot, call->type, ns, &names, &lost);
+	plain = p != NULL;
+	if (!p && !lost)
+		p = d9__emit_begin_named(slot, call->type, ns, CALL_BYTES, names.handles, names.ids,
+					 1);
+	if (!p)
+		return false;
+	p = d9__varint_put(p, worker);
+	p = d9__wire_put_u32(p, names.ids[0]);
+	p = d9__varint_put(p, ns - call->start_ns);
+	*p++ = call->id != 0;
+	if (call->id)
+		p = d9__varint_put(p, call->id);
+	if (plain)
+		d9__emit_leave(slot, p);
+	else
+		d9__emit_end(slot, p);
+	return true;
 }
 
 /* ---- close ---- */

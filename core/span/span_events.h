@@ -41,6 +41,13 @@ struct d9__span_state {
 	const uint16_t *at; /* where each begins; behind the last, where they end */
 };
 
+/* A call of the program by a loop library inside its own callback, as one event tells it. */
+struct d9__span_call {
+	uint32_t type;	       /* d9__span_call_register() */
+	uint32_t name;	       /* handle */
+	uint64_t start_ns, id; /* |id| 0: nothing refers to it */
+};
+
 /* The further values of a close. */
 struct d9__span_times {
 	uint64_t start_ns, first_ns; /* |first_ns| 0: never entered */
@@ -56,6 +63,9 @@ struct d9__span_times {
 int d9__span_type_register(struct d9__span_event_type *type, const char *origin,
 			   const struct d9__field *fields, uint16_t n);
 
+/* Register "SpanCall:|library|".  Its type id or as d9__schema_register(). */
+int d9__span_call_register(const char *library);
+
 /* Write an event.  False: lost and counted. */
 bool d9__span_write_enter(struct d9__slot *slot, uint64_t ns, uint32_t worker,
 			  const struct d9__span_state *span);
@@ -63,6 +73,10 @@ bool d9__span_write_exit(struct d9__slot *slot, uint64_t ns, uint32_t worker,
 			 const struct d9__span_state *span);
 bool d9__span_write_close(struct d9__slot *slot, uint64_t ns, const struct d9__span_state *span,
 			  const struct d9__span_times *times);
+
+/* Write |call|, which returned at |ns|. */
+bool d9__span_write_call(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+			 const struct d9__span_call *call);
 
 /* A call that made no sense; |mistake| is a name handle. */
 void d9__span_write_misuse(struct d9__slot *slot, uint64_t ns, uint32_t worker, uint64_t id,

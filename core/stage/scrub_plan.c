@@ -34,6 +34,7 @@ static const struct rule {
 	{ D9_EVENT_SYMBOL, "source_line", D9__REDACT_EMPTY },
 	{ D9_EVENT_SPAN_ENTER, "span_name", D9__SCRUB_SPAN },
 	{ D9_EVENT_SPAN_EXIT, "span_name", D9__SCRUB_SPAN },
+	{ D9_EVENT_SPAN_CALL, "span_name", D9__SCRUB_SPAN },
 	{ D9_EVENT_SPAN_CLOSE, "span_name", D9__SCRUB_SPAN },
 	{ D9_EVENT_SPAN_CLOSE, "target", D9__SCRUB_TARGET },
 	{ D9_EVENT_SPAN_CLOSE, "file", D9__REDACT_EMPTY },
@@ -83,10 +84,21 @@ static bool is_relation(const char *name)
 bool d9__scrub_is_vocabulary(const struct d9__annotation_definition *annotation)
 {
 	static const char *const all[][2] = {
-		{ "unit", "ns" }, { "unit", "us" }, { "unit", "ms" }, { "unit", "s" }, { "unit", "bytes" },
-		{ "kind", "gauge" }, { "kind", "counter" }, { "kind", "updown-counter" }, { "dial9.role", "span.start" },
-		{ "dial9.role", "span.duration" }, { "dial9.role", "span.name" }, { "dial9.role", "thread_id" },
-		{ "dial9.role", "tokio.task_id" }, { "dial9.role", "tokio.worker_id" },
+		{ "unit", "ns" },
+		{ "unit", "us" },
+		{ "unit", "ms" },
+		{ "unit", "s" },
+		{ "unit", "bytes" },
+		{ "kind", "gauge" },
+		{ "kind", "counter" },
+		{ "kind", "updown-counter" },
+		{ "dial9.role", "span.start" },
+		{ "dial9.role", "span.duration" },
+		{ "dial9.role", "span.name" },
+		{ "dial9.role", "thread_id" },
+		{ "dial9.role", "tokio.task_id" },
+		{ "dial9.role", "tokio.worker_id" },
+		{ "dial9.span.type", "callback" },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

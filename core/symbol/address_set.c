@@ -151,6 +151,8 @@ int d9__address_set_learn(struct d9__address_set *set, const struct d9__symboliz
 		return meet_place(set, symbolizer, event, SPAN_NAME);
 	case D9_EVENT_SPAN_OPEN:
 		return meet_place(set, symbolizer, event, D9_SPAN_OPEN_SPAN_NAME);
+	case D9_EVENT_SPAN_CALL:
+		return meet_place(set, symbolizer, event, D9_SPAN_CALL_SPAN_NAME);
 	case D9_EVENT_LAST_SIGN:
 		return meet_place(set, symbolizer, event, D9_LAST_SIGN_SPAN);
 	case D9_EVENT_HELPER_RUN:

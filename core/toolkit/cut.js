@@ -271,7 +271,8 @@ class Cut {
 		let table = this.tables.get(shape);
 		if (!table) {
 			const at = (field) => fields.findIndex((f) => f.name === field);
-			this.tables.set(shape, table = { name, hasTime, count: 0, worker: at('worker_id'), task: at('task_id') });
+			this.tables.set(shape, table = { name, hasTime, count: 0, worker: at('worker_id'), task: at('task_id'),
+				length: name.startsWith('SpanCall:') ? at('duration_ns') : -1 });
 		}
 		return table;
 	}
@@ -291,7 +292,8 @@ class Cut {
 		case 'PollStartEvent': this.pollStart(table, time, values[table.worker]); break;
 		case 'PollEndEvent': this.pollEnd(table, time, values[table.worker]); break;
 		default:
-			if (!(time < this.from || time > this.to)) this.write(table, time);
+			// A function that a library called is told when it returned: it belongs to the range if a part of it does.
+			if (!(time < this.from || time - Number(values[table.length] ?? 0) > this.to)) this.write(table, time);
 		}
 	}
 

@@ -34,6 +34,7 @@ export const KNOWN_EVENTS = {
 	SymbolTableEntry: 'addr! size symbol_name:t inline_depth source_file:t source_line',
 	'SpanEnter:': SPAN_STAY, SpanEnter__: SPAN_STAY, SpanEnterEvent: SPAN_STAY,
 	'SpanExit:': SPAN_STAY, SpanExit__: SPAN_STAY, SpanExitEvent: SPAN_STAY,
+	'SpanCall:': 'worker_id! span_name:t duration_ns! span_instance_id',
 	SpanClose__: SPAN_CLOSE, SpanCloseEvent: SPAN_CLOSE,
 	SpanOpenEvent: 'span_id parent_span_id span_name:t start_timestamp_ns origin:t',
 	SpanMisuseEvent: 'worker_id span_id span_name:t mistake:t',
@@ -65,7 +66,7 @@ const FIELDS = new Map(Object.entries(KNOWN_EVENTS).map(([event, row]) => [event
 const NO_FIELDS = new Map();
 
 function fieldsOf(event) {
-	return FIELDS.get(event) ?? FIELDS.get(/^Span(?:(?:Enter|Exit)(?::|__)|Close__)/.exec(event)?.[0]) ?? NO_FIELDS;
+	return FIELDS.get(event) ?? FIELDS.get(/^Span(?:(?:Enter|Exit)(?::|__)|Call:|Close__)/.exec(event)?.[0]) ?? NO_FIELDS;
 }
 
 /** Where the field |name| of |event| stands in |fields|, those of its schema; -1: as absent, also where it has a type that is not taken. */

@@ -11,8 +11,8 @@ const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array,
 const SPAN_LIVES = { name: Int32Array, start: Float64Array, end: Float64Array };
 const NOBODY = 255;
 
-/** Names of events that tell of spans: enters, exits and closes, and those that live where a segment begins. */
-export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)|^Span(Open)Event$/;
+/** Names of events that tell of spans: enters, exits and closes, those that live where a segment begins, and functions that a loop library called. */
+export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)|^Span(Open)Event$|^SpanCall:/;
 const ROLE_TYPES = { 'span.start': [TYPE.I64, TYPE.VARINT, TYPE.U8, TYPE.U16, TYPE.U32], 'span.name': [TYPE.STRING, TYPE.POOLED_STRING] };
 for (const role of ['span.duration', 'thread_id', 'tokio.task_id', 'tokio.worker_id']) ROLE_TYPES[role] = ROLE_TYPES['span.start'];
 const TIME_UNITS = { ns: 1n, us: 1000n, ms: 1000000n, s: 1000000000n };
@@ -22,6 +22,7 @@ const TIME_UNITS = { ns: 1n, us: 1000n, ms: 1000000n, s: 1000000000n };
  * start or the length, or as what is said of its fields contradicts itself.
  */
 export function spanRoles(table) {
+	if (isCall(table)) return null; // later readers of the original go by its roles
 	const roles = {};
 	for (const [field, key, role] of table.annotations) {
 		if (key !== 'dial9.role' || !Object.hasOwn(ROLE_TYPES, role)) continue;
@@ -35,6 +36,9 @@ export function spanRoles(table) {
 	if (!roles['span.start'] && !roles['span.duration']) return null;
 	return table.hasTime || (roles['span.start'] && roles['span.duration']) ? roles : null;
 }
+
+/** Whether each event tells a function that a loop library called inside its own callback, when it returned. */
+export const isCall = (table) => table.known && table.hasTime && table.name.startsWith('SpanCall:');
 
 const U64_END = 1n << 64n;
 
@@ -74,10 +78,28 @@ function wholeSpans(trace, table, read, origin, found) {
 // A stay, or a span, of no length begins before it ends; a block that is left exits and closes its span at one time.
 const ORDER_OF_ONE_TIME = { Open: 0, Enter: 1, Exit: 2, Close: 3 };
 
+/** The two rows of each call; of one that began before the trace the second. */
+function* callRows(trace, table, known) {
+	const worker = known(trace, table, 'worker_id'), length = known(trace, table, 'duration_ns'), id = known(trace, table, 'span_instance_id');
+	const name = placeOfField(table.name, table.fields, 'span_name');
+	for (let i = 0; i < table.rows.n; i++) {
+		const time = table.rows.time[i], start = time - Number(length(i)), own = id(i) ?? 0;
+		if (Number.isNaN(time)) continue;
+		// Nothing refers to one without an id, so that any will do to find its own two.
+		const row = { worker: Number(worker(i)), span: own || `${table.name}@${i}`, own, name: name < 0 || !(table.columns[name][i] >= 0) ? -1 : table.columns[name][i], call: true };
+		if (start >= trace.start) yield { ...row, kind: 'Enter', time: start };
+		yield { ...row, kind: 'Exit', time };
+	}
+}
+
 /** Enters, exits and closes in the order of their times. */
 function spanRows(trace, known) {
 	const rows = [];
 	for (const table of trace.tables) {
+		if (isCall(table)) {
+			for (const row of callRows(trace, table, known)) rows.push(row);
+			continue;
+		}
 		const told = SPAN_EVENT.exec(table.name), kind = told?.[1] ?? told?.[2] ?? told?.[3];
 		if (!kind || !table.rows.n || spanRoles(table)) continue;
 		const worker = known(trace, table, 'worker_id'), span = known(trace, table, 'span_id'), began = known(trace, table, 'start_timestamp_ns');
@@ -103,7 +125,7 @@ export const isFunction = (name) => (name ?? '').includes(' @ ');
 export function readSpans(trace, read, known) {
 	const lives = [], ids = [], open = new Map(), stays = new Map(), origin = BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0]);
 	const begin = (id, row) => {
-		ids.push(id);
+		ids.push(row.own ?? id);
 		return lives.push({ name: row.name, start: row.start ?? row.time, end: row.end ?? row.time }) - 1;
 	};
 	const stay = (worker, row) => {
@@ -123,7 +145,8 @@ export function readSpans(trace, read, known) {
 			if (!span?.entered) continue;
 			const { entered } = span, life = lives[span.life];
 			life.end = Math.max(life.end, row.time);
-			stay(entered.worker, { start: entered.time, end: row.time, span: Number(row.span), name: entered.name, life: span.life, task: NaN });
+			stay(entered.worker, { start: entered.time, end: row.time, span: Number(row.own ?? row.span), name: entered.name, life: span.life, task: NaN });
+			if (row.call) open.delete(row.span);
 			span.entered = span.again?.time === row.time ? span.again : null;
 			span.again = null;
 		} else if (row.kind === 'Open') {

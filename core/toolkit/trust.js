@@ -79,6 +79,6 @@ export function clockOf(trace) {
 /** What there is, for a trace that lacks callbacks: [{name, n}]. */
 export function contentsOf(trace) {
 	const n = (pattern) => trace.tables.filter((table) => pattern.test(table.name)).reduce((sum, table) => sum + table.count, 0);
-	return [['callbacks', /^PollStartEvent$/], ['wakes', /^WakeEventEvent$/], ['samples', /^CpuSampleEvent$/], ['allocations', /^AllocEvent$/], ['spans', /^SpanClose/],
+	return [['callbacks', /^PollStartEvent$/], ['wakes', /^WakeEventEvent$/], ['samples', /^CpuSampleEvent$/], ['allocations', /^AllocEvent$/], ['spans', /^Span(Close|Call:)/],
 		['readings of the process', /^Process/]].map(([name, pattern]) => ({ name, n: n(pattern) }));
 }

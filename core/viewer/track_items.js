@@ -115,8 +115,8 @@ export function spansTrack(model, floor = 0) {
 			return `span ${processName(model, trace)}${nameOf(i)}${active === undefined || active === null ? '' : `, inside for ${showDuration(Number(active))}`}`;
 		},
 		facts(i) {
-			const [trace] = of(i), close = closeOf(i);
-			if (!close) return [['close', 'not recorded']];
+			const [trace, life] = of(i), close = closeOf(i);
+			if (!close) return trace.lives.ids[life] ? [['close', 'not recorded']] : [];
 			const read = (name) => knownReader(trace, close.table, name)(close.row), active = read('active_ns'), attributes = read('attributes');
 			return [...(active === undefined ? [] : [['inside', showDuration(Number(active))]]), ...(Array.isArray(attributes) ? attributes : []).map(([name, value]) => [showName(name), showName(value)]),
 				...fieldTexts(trace, close.table, close.row).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];

@@ -94,6 +94,9 @@ enum d9_event_kind {
 	D9_EVENT_TASK_IO,
 	D9_EVENT_PROCESS_STOPPED,
 	D9_EVENT_RUN_QUEUE,
+	/* Of file order alone: in time order it is a D9_EVENT_SPAN_ENTER and, behind what it was
+	   about, a D9_EVENT_SPAN_EXIT. */
+	D9_EVENT_SPAN_CALL,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -194,6 +197,12 @@ enum {
 	D9_SPAN_SPAN_ID,
 	D9_SPAN_PARENT_SPAN_ID, /* enter only */
 	D9_SPAN_SPAN_NAME
+};
+enum {
+	D9_SPAN_CALL_WORKER_ID,
+	D9_SPAN_CALL_SPAN_NAME,
+	D9_SPAN_CALL_DURATION_NS, /* up to the time of the event */
+	D9_SPAN_CALL_SPAN_INSTANCE_ID
 };
 enum {
 	D9_SPAN_CLOSE_SPAN_ID,

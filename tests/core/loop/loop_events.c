@@ -115,6 +115,8 @@ static enum loop_event_kind kind_of(const char *name)
 	}
 	if (!strncmp(name, "SpanEnter:", 10))
 		return LOOP_SPAN_ENTER;
+	if (!strncmp(name, "SpanCall:", 9))
+		return LOOP_SPAN_CALL;
 	return strncmp(name, "SpanExit:", 9) ? LOOP_OTHER : LOOP_SPAN_EXIT;
 }
 
@@ -133,29 +135,50 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 		const char *name;
 		uint64_t *to;
 	} fields[] = {
-		{ "worker_id", &event->worker },     { "task_id", &event->task },
-		{ "local_queue", &event->depth },    { "waker_task_id", &event->waker },
-		{ "woken_task_id", &event->task },   { "target_worker", &event->issuer },
-		{ "reason", &event->reason },        { "cpu_time_ns", &event->cpu_ns },
-		{ "sched_wait_ns", &event->wait_ns }, { "tid", &event->tid },
-		{ "span_id", &event->span },         { "parent_span_id", &event->parent },
-		{ "fd", &event->fd },                { "blocked_ns", &event->cpu_ns },
-		{ "run_queue_ns", &event->wait_ns }, { "timeout_ns", &event->timeout_ns },
-		{ "due_ns", &event->due_ns },        { "start_timestamp_ns", &event->start_ns },
-		{ "active_ns", &event->active_ns },  { "unbalanced_enters", &event->unbalanced },
+		{ "worker_id", &event->worker },
+		{ "task_id", &event->task },
+		{ "local_queue", &event->depth },
+		{ "waker_task_id", &event->waker },
+		{ "woken_task_id", &event->task },
+		{ "target_worker", &event->issuer },
+		{ "reason", &event->reason },
+		{ "cpu_time_ns", &event->cpu_ns },
+		{ "sched_wait_ns", &event->wait_ns },
+		{ "tid", &event->tid },
+		{ "span_id", &event->span },
+		{ "parent_span_id", &event->parent },
+		{ "fd", &event->fd },
+		{ "blocked_ns", &event->cpu_ns },
+		{ "run_queue_ns", &event->wait_ns },
+		{ "timeout_ns", &event->timeout_ns },
+		{ "due_ns", &event->due_ns },
+		{ "start_timestamp_ns", &event->start_ns },
+		{ "active_ns", &event->active_ns },
+		{ "unbalanced_enters", &event->unbalanced },
 		{ "parent_span_instance_id", &event->parent },
-		{ "pending_connections", &event->pending }, { "backlog_limit", &event->backlog },
-		{ "ip_version", &event->ip_version }, { "socket_cookie", &event->cookie },
-		{ "from_ns", &event->from_ns },      { "to_ns", &event->to_ns },
-		{ "calls", &event->calls },          { "total_ns", &event->total_ns },
+		{ "pending_connections", &event->pending },
+		{ "backlog_limit", &event->backlog },
+		{ "ip_version", &event->ip_version },
+		{ "socket_cookie", &event->cookie },
+		{ "from_ns", &event->from_ns },
+		{ "to_ns", &event->to_ns },
+		{ "calls", &event->calls },
+		{ "total_ns", &event->total_ns },
 		{ "max_ns", &event->max_ns },
-		{ "reads", &event->io[0] },	     { "read_bytes", &event->io[1] },
-		{ "writes", &event->io[2] },	     { "write_bytes", &event->io[3] },
-		{ "accepts", &event->io[4] },	     { "again", &event->io[5] },
-		{ "eof", &event->io[6] },	     { "errors", &event->io[7] },
+		{ "reads", &event->io[0] },
+		{ "read_bytes", &event->io[1] },
+		{ "writes", &event->io[2] },
+		{ "write_bytes", &event->io[3] },
+		{ "accepts", &event->io[4] },
+		{ "again", &event->io[5] },
+		{ "eof", &event->io[6] },
+		{ "errors", &event->io[7] },
 		{ "last_errno", &event->last_errno },
-		{ "cpu_ns", &event->cpu_ns },        { "wall_ns", &event->wait_ns },
+		{ "cpu_ns", &event->cpu_ns },
+		{ "wall_ns", &event->wait_ns },
 		{ "for_ns", &event->active_ns },
+		{ "duration_ns", &event->active_ns },
+		{ "span_instance_id", &event->span },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

@@ -13,7 +13,7 @@
 /* The letter of an event in loop_story(). */
 enum loop_event_kind {
 	LOOP_START = '(', /* PollStart */
-	LOOP_END = ')',   /* PollEnd */
+	LOOP_END = ')',	  /* PollEnd */
 	LOOP_PARK = 'P',
 	LOOP_UNPARK = 'U',
 	LOOP_WAKE = 'w',
@@ -22,6 +22,8 @@ enum loop_event_kind {
 	LOOP_SPAN_ENTER = '<',
 	LOOP_SPAN_EXIT = '>',
 	LOOP_SPAN_CLOSE = 'c',
+	LOOP_SPAN_CALL =
+		'C', /* |span| is 0 where nothing refers to it; |active_ns| is its length */
 	LOOP_SPAN_MISUSE = 'm',
 	LOOP_OFF_CPU = 'o',
 	LOOP_STALE_TIMER = 'z',

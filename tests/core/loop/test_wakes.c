@@ -9,6 +9,7 @@
 #include "core/loop/loop_events.h"
 #include "loop/adapter.h"
 #include "loop/samples.h"
+#include "ring/event_types.h"
 #include "support/d9_test.h"
 
 static struct d9_loop *loop;
@@ -474,7 +475,7 @@ static void test_cell_filled_from_outside_counts_until_it_is_taken(void)
 	CU_ASSERT_EQUAL(waker.worker, 255);
 }
 
-static void test_span_lies_inside_the_poll_and_knows_its_parent(void)
+static void test_call_by_the_library_is_one_event_at_its_end(void)
 {
 	const struct d9_callsite *site = d9_callsite((void *)0x10, (void *)0x20, 0);
 	const struct loop_events *events;
@@ -483,6 +484,56 @@ static void test_span_lies_inside_the_poll_and_knows_its_parent(void)
 
 	prepare();
 	poll_begin(&poll, 1);
+	loop_ns += 2;
+	d9_loop_span_enter(&outer, site);
+	loop_ns += 3;
+	d9_loop_span_enter(&inner, site);
+	loop_ns += 5;
+	d9_loop_span_exit(&inner);
+	loop_ns += 7;
+	d9_loop_span_exit(&outer);
+	d9_loop_span_exit(&outer);
+	d9_poll_end(&poll);
+
+	events = loop_events_collect();
+	CU_ASSERT_STRING_EQUAL(loop_story(events), "(CC)");
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAN_CALL, 0)->active_ns, 5);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAN_CALL, 1)->active_ns, 15);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAN_CALL, 1)->ns,
+			loop_nth(events, LOOP_START, 0)->ns + 17);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAN_CALL, 1)->worker,
+			loop_nth(events, LOOP_START, 0)->worker);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAN_CALL, 0)->span, 0);
+	CU_ASSERT_STRING_EQUAL(loop_nth(events, LOOP_SPAN_CALL, 0)->text, "0x10 @ 0x20");
+}
+
+/* Leaves the inner call by a jump: its event never comes, that of the outer one does. */
+static void test_call_that_was_jumped_out_of_is_not_told(void)
+{
+	const struct d9_callsite *site = d9_callsite((void *)0x10, (void *)0x20, 0);
+	struct d9_loop_span outer, inner;
+	struct d9_poll poll;
+
+	prepare();
+	poll_begin(&poll, 1);
+	d9_loop_span_enter(&outer, site);
+	d9_loop_span_enter(&inner, site);
+	d9_loop_span_exit(&outer);
+	d9_poll_end(&poll);
+
+	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "(C)");
+}
+
+static void test_old_span_lies_inside_the_poll_and_knows_its_parent(void)
+{
+	const struct d9_callsite *site = d9_callsite((void *)0x10, (void *)0x20, 0);
+	const struct loop_events *events;
+	struct d9_loop_span outer, inner;
+	struct d9_poll poll;
+
+	prepare();
+	atomic_store(&d9__event_types_old, true);
+	poll_begin(&poll, 1);
 	d9_loop_span_enter(&outer, site);
 	d9_loop_span_enter(&inner, site);
 	loop_ns += 5;
@@ -490,6 +541,7 @@ static void test_span_lies_inside_the_poll_and_knows_its_parent(void)
 	d9_loop_span_exit(&outer);
 	d9_loop_span_exit(&outer);
 	d9_poll_end(&poll);
+	atomic_store(&d9__event_types_old, false);
 
 	events = loop_events_collect();
 	CU_ASSERT_STRING_EQUAL(loop_story(events), "(<<>c>c)");
@@ -575,8 +627,12 @@ int main(void)
 		  test_cell_carries_a_wake_out_of_a_signal_handler },
 		{ "cell filled from outside counts until it is taken",
 		  test_cell_filled_from_outside_counts_until_it_is_taken },
-		{ "span lies inside the poll and knows its parent",
-		  test_span_lies_inside_the_poll_and_knows_its_parent },
+		{ "call by the library is one event at its end",
+		  test_call_by_the_library_is_one_event_at_its_end },
+		{ "call that was jumped out of is not told",
+		  test_call_that_was_jumped_out_of_is_not_told },
+		{ "old span lies inside the poll and knows its parent",
+		  test_old_span_lies_inside_the_poll_and_knows_its_parent },
 		{ "span outside of a poll is not written",
 		  test_span_outside_of_a_poll_is_not_written },
 		{ "stale timer is told inside the callback that set it",

@@ -38,7 +38,7 @@ static const char *story(const struct loop_events *events)
 	size_t n = 0;
 
 	for (size_t i = 0; i < events->n && n < sizeof(letters) - 1; i++)
-		if (strchr("<>cm", (int)events->items[i].kind))
+		if (strchr("<>cmC", (int)events->items[i].kind))
 			letters[n++] = (char)events->items[i].kind;
 	letters[n] = '\0';
 	return letters;
@@ -218,9 +218,10 @@ static void test_span_of_the_program_is_a_child_of_the_adapters(void)
 	d9_loop_leave(&run);
 
 	events = loop_events_collect();
-	CU_ASSERT_STRING_EQUAL(story(events), "<<>c>c");
-	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAN_ENTER, 1)->parent,
-			loop_nth(events, LOOP_SPAN_ENTER, 0)->span);
+	CU_ASSERT_STRING_EQUAL(story(events), "<>cC");
+	CU_ASSERT_NOT_EQUAL(loop_nth(events, LOOP_SPAN_CALL, 0)->span, 0);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAN_ENTER, 0)->parent,
+			loop_nth(events, LOOP_SPAN_CALL, 0)->span);
 }
 
 /* Deeper on the stack, as a loop inside a callback is. */

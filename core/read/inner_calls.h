@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inner calls: functions of the program that a loop library called inside its own callback, each
+ * told by one "SpanCall:LIBRARY" at its end.  In time order a reader gets two events for it, as if
+ * they had been written: "SpanEnter:LIBRARY" at its beginning and "SpanExit:LIBRARY" at its end.
+ */
+
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+#include "base/table.h"
+#include "format/decoder.h"
+
+#define D9__INNER_FIELDS 5u /* of an enter: worker, id, parent, name, id */
+#define D9__INNER_OPEN_MAX                                                                         \
+	256u /* calls that are open at a time; of those inside more the parent is not told */
+
+/* The calls of a trace.  All zero is valid. */
+struct d9__inner_calls {
+	struct d9__table types; /* id of the schema of a SpanCall -> its struct inner_type */
+	struct d9_value values[D9__INNER_FIELDS];
+	struct {
+		uint64_t worker, id;
+	} open[D9__INNER_OPEN_MAX];
+	size_t n_open;
+};
+
+/*
+ * True if |frame|, an event whose schema has |begins_earlier|, tells when the call began:
+ * |*start_ns|.  Bytes up to |frame->end| may be read.
+ */
+bool d9__inner_call_start(const struct d9__frame *frame, uint64_t *start_ns);
+
+/*
+ * Make |event|, a SpanCall as it was written, the event of its beginning or of its end, with a
+ * schema out of |set|. 0 or -ENOMEM.
+ */
+int d9__inner_calls_tell(struct d9__inner_calls *calls, struct d9__definitions *set, bool enters,
+			 struct d9_event *event);
+
+void d9__inner_calls_release(struct d9__inner_calls *calls);
