@@ -28,7 +28,7 @@ static int count_event(struct d9__analysis *a, const struct d9_event *event)
 	uint32_t id = d9_schema_id(schema);
 
 	/* A call is one event of the trace, at its end. */
-	if (written && event->kind == D9_EVENT_SPAN_ENTER)
+	if (written && event->kind != D9_EVENT_SPAN_EXIT)
 		return 0;
 	a->events++;
 	if (!d9__array_reach(a->counts, &a->n_counts, id))

@@ -18,6 +18,7 @@
 #include "cli/diagram/task_life.h"
 #include "cli/diagram/task_life_text.h"
 #include "read/catalogue.h"
+#include "read/inner_calls.h"
 #include "read/span_fields.h"
 #include "symbol/symbolizer.h"
 #include "text/text.h"
@@ -436,6 +437,9 @@ static int print_events(const struct trace *trace, const struct options *options
 					  trace->processes.of_segment[event->segment], event);
 		if (!err && learn)
 			err = d9__symbolizer_learn(lines->symbols, event);
+		event = err ? event : d9__inner_calls_written(event);
+		if (!event)
+			continue;
 		/* Text counts from the first event of the trace, wanted or not. */
 		if (!err && (err = choose(&filter, event, &past)) == 1) {
 			lines->has_origin = filter.has_origin;

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "query/query_events.h"
 #include "query/query_spans.h"
+#include "read/inner_calls.h"
 #include "read/known_text.h"
 
 /* The id, in all processes, of what is the |number|th of its process, from 1; 0: there is none. */
@@ -468,11 +469,15 @@ static void put_dump(struct d9__query_process *process, const struct d9_event *e
 	d9__query_row_done(&row);
 }
 
-static int put_event(struct d9__query_process *process, const struct d9_event *event)
+static int put_event(struct d9__query_process *process, const struct d9_event *told)
 {
-	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_EVENTS);
+	const struct d9_event *event = d9__inner_calls_written(told);
 	struct d9__text_out *out = process->lines->out;
+	struct d9__query_row row;
 
+	if (!event)
+		return 0;
+	row = d9__query_row(process->rows, D9__QUERY_EVENTS);
 	out->err = 0;
 	out->len = 0;
 	if (d9__event_lines_json(process->lines, event))

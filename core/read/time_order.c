@@ -407,6 +407,10 @@ int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out)
 			  ? next_untimed(reader, out)
 			  : 0;
 
+	if (got == 0 && d9__inner_calls_close(&reader->calls, &reader->event)) {
+		*out = &reader->event;
+		return 1;
+	}
 	while (got == 0) {
 		struct d9__merge_item *top = d9__merge_top(&reader->merge);
 

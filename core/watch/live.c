@@ -40,12 +40,31 @@ void d9__live_begin(struct d9__live *live, const struct d9__ring_view *view, uin
 
 /* ---- frames ---- */
 
+/* Tell of a call that began at |start_ns| as the reader does in time order. */
+static void tell_call(struct d9__live *live, const struct d9_event *event, uint64_t start_ns)
+{
+	struct d9_event begins = *event, ends = *event;
+
+	/* Instead of a place in a file. */
+	begins.offset = ends.offset = live->n_calls++;
+	begins.timestamp_ns = start_ns;
+	if (start_ns >= live->since_ns &&
+	    !d9__inner_calls_tell(&live->calls, &live->schemas, true, &begins))
+		live->fn(live->arg, &begins);
+	if (d9__inner_calls_tell(&live->calls, &live->schemas, false, &ends))
+		return;
+	live->fn(live->arg, &ends);
+	if (d9__inner_calls_close(&live->calls, &ends))
+		live->fn(live->arg, &ends);
+}
+
 static int tell(struct d9__live *live, const struct d9__frame *frame)
 {
 	struct d9_event event = { .schema = frame->schema,
 				  .kind = (enum d9_event_kind)frame->schema->kind,
 				  .has_timestamp = frame->schema->has_timestamp,
 				  .timestamp_ns = frame->timestamp_ns };
+	uint64_t start_ns;
 	int err;
 
 	if (event.kind != D9_EVENT_MODULE && event.kind != D9_EVENT_SEGMENT_METADATA &&
@@ -55,7 +74,10 @@ static int tell(struct d9__live *live, const struct d9__frame *frame)
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	event.values = live->values.items;
-	live->fn(live->arg, &event);
+	if (frame->schema->begins_earlier && d9__inner_call_start(frame, &start_ns))
+		tell_call(live, &event, start_ns);
+	else
+		live->fn(live->arg, &event);
 	return 0;
 }
 
@@ -456,6 +478,7 @@ void d9__live_end(struct d9__live *live)
 	close_segment(live);
 	free(live->raw);
 	d9__values_release(&live->values);
+	d9__inner_calls_release(&live->calls);
 	d9__decoder_release(&live->decoder);
 	d9__definitions_release(&live->schemas);
 }

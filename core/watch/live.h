@@ -14,6 +14,7 @@
 
 #include "format/decoder.h"
 #include "format/values.h"
+#include "read/inner_calls.h"
 #include "ring/ring_view.h"
 
 typedef void (*d9__live_fn)(void *arg, const struct d9_event *event);
@@ -31,6 +32,8 @@ struct d9__live {
 	struct d9__definitions schemas;
 	struct d9__decoder decoder;
 	struct d9__values values;
+	struct d9__inner_calls calls;
+	uint64_t n_calls;
 	uint64_t description; /* of the ring, that was read */
 
 	/* The segment that is being followed. */

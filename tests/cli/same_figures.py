@@ -14,7 +14,9 @@ import sys
 TIMES = re.compile(r"(_ns|_wall|_share|^ns|^share|^time|^wall|^cpu|^awake|^busy|^utilisation|_utilisation|^cores_\w+|_ratio|^over_\w+)$")
 # Who, where and when: the process, the machine's state, the files; which task waited longest.
 PLACES = {"path", "boot_id", "pid", "folder", "tid", "metadata", "start_wall", "usage", "worst", "longest", "files", "findings",
-          "account", "accounts", "samples", "loop_time", "shape", "log", "queues", "population", "events", "total_events"}
+          "account", "accounts", "samples", "sampled", "loop_time", "shape", "log", "queues", "population", "events", "total_events",
+          "causes", "blocked_in", "blocking_calls", "locks", "idle", "ready", "degraded", "recorded", "by_period", "by_samples",
+          "few_samples", "too_few_samples", "on_cpu_samples", "off_cpu_samples", "off_cpu_estimated", "with_samples", "kernel_waits"}
 
 
 def figures(value, path=""):

@@ -55,6 +55,18 @@ done
 cmp new.rows old.rows && echo "SQL: the same"
 $compare new.json old.json
 
+say "two traces that were recorded in November 2026"
+for kind in call enter_exit_close; do
+	trace=$top_srcdir/tests/cli/inner/$kind.bin.zst
+	events "$trace"
+	{
+		"$dial9" query "$trace" --format csv "SELECT callback, task, enters, closed, count(*) FROM spans GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4"
+		"$dial9" query "$trace" --format csv "SELECT task, caller IS NOT NULL, count(*), count(duration_ns) FROM runs GROUP BY callback, 1, 2
+			ORDER BY 1, 2, 3, 4"
+	} >$kind.rows 2>&1
+done
+cmp call.rows enter_exit_close.rows && wc -l <call.rows
+
 # hang: the program in the background, $pid, when it hangs and that is seen.
 hang() {
 	DIAL9_OLD_EVENTS=$2 "$calls" "$1" hang >"$1.out" &

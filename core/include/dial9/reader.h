@@ -94,8 +94,8 @@ enum d9_event_kind {
 	D9_EVENT_TASK_IO,
 	D9_EVENT_PROCESS_STOPPED,
 	D9_EVENT_RUN_QUEUE,
-	/* Of file order alone: in time order it is a D9_EVENT_SPAN_ENTER and, behind what it was
-	   about, a D9_EVENT_SPAN_EXIT. */
+	/* Of file order alone: in time order it is told by its beginning and its end, as
+	   D9_EVENT_SPAN_ENTER, D9_EVENT_SPAN_EXIT and D9_EVENT_SPAN_CLOSE. */
 	D9_EVENT_SPAN_CALL,
 	D9_EVENT_KIND_COUNT
 };
