@@ -123,8 +123,8 @@ static void find_names(struct names *names, const struct d9__span_state *span, u
  * The usual case, without a call: the chunk has room and knows the type and all names.  NULL: it
  * does not, or the event is lost, which |*lost| tells.
  */
-static inline uint8_t *begin_plain(struct d9__slot *slot, uint32_t type, uint64_t ns,
-				   struct names *names, bool *lost)
+D9__EMIT_PLAIN uint8_t *begin_plain(struct d9__slot *slot, uint32_t type, uint64_t ns,
+				    struct names *names, bool *lost)
 {
 	bool known;
 
@@ -161,8 +161,8 @@ static inline uint8_t *put_values(uint8_t *p, const struct d9__span_state *span,
 	return p + len;
 }
 
-static inline bool write(struct d9__slot *slot, uint64_t ns, uint32_t worker,
-			 const struct d9__span_state *span, bool is_enter)
+D9__EMIT_PLAIN bool write(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+			  const struct d9__span_state *span, bool is_enter)
 {
 	uint32_t type = is_enter ? span->type->enter : span->type->exit;
 	uint32_t named = named_fields(span);
