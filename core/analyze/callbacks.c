@@ -336,6 +336,13 @@ struct d9__io d9__callback_io(const struct d9__callback *callback)
 	return sum;
 }
 
+uint64_t d9__callback_slept_below_ns(const struct d9__callback *callback, uint64_t limit_ns)
+{
+	uint64_t above_ns = d9__histogram_sum_above(&callback->blocked, limit_ns);
+
+	return callback->time.blocked_ns > above_ns ? callback->time.blocked_ns - above_ns : 0;
+}
+
 bool d9__vote_add(struct d9__vote *vote, uint64_t id, uint64_t ns)
 {
 	bool fresh = vote->ahead == 0;

@@ -299,6 +299,9 @@ void d9__callbacks_release(struct d9__callbacks *callbacks);
 /* The results of reads and writes of |callback|, on all loops. */
 struct d9__io d9__callback_io(const struct d9__callback *callback);
 
+/* How long calls of |callback| slept, those left out that slept for over |limit_ns|. */
+uint64_t d9__callback_slept_below_ns(const struct d9__callback *callback, uint64_t limit_ns);
+
 /* |id| has |ns| more.  True if it is now the one that has most, and was not before. */
 bool d9__vote_add(struct d9__vote *vote, uint64_t id, uint64_t ns);
 

@@ -340,13 +340,6 @@ static bool computes_more(const struct d9__callback *callback, uint64_t limit)
 	return own_ns > 2 * blocked_ns;
 }
 
-uint64_t d9__finding_slept_below_ns(const struct d9__callback *callback, uint64_t limit_ns)
-{
-	uint64_t above_ns = d9__histogram_sum_above(&callback->blocked, limit_ns);
-
-	return callback->time.blocked_ns > above_ns ? callback->time.blocked_ns - above_ns : 0;
-}
-
 /*
  * Whether few calls sleep for over |limit|, all others for less together, and the machine may have
  * made them: whom they wait for had no CPU, as threads here had none, and for much longer in all.
@@ -359,7 +352,7 @@ static bool looks_starved(const struct d9__findings *findings, const struct d9__
 		   (calls <= FEW_SLEEPS || FEW_PART * calls <= callback->calls);
 
 	return few &&
-	       2 * d9__finding_slept_below_ns(callback, limit) <= callback->time.blocked_ns &&
+	       2 * d9__callback_slept_below_ns(callback, limit) <= callback->time.blocked_ns &&
 	       d9__finding_looks_starved(findings, most, place) &&
 	       2 * callback->blocked.sum <= d9__ready_of(findings->analysis).ns;
 }

@@ -139,11 +139,13 @@ void d9__check_held_by_library(struct d9__findings *findings, size_t number)
 
 	/*
 	 * Callbacks that are not seen, and time between rounds that is not told, may lie in there.
-	 * So may prepare() and check() of sources, which have a finding of their own.
+	 * So may prepare() and check() of sources, which have a finding of their own, as has a loop
+	 * that stood still until the end.
 	 */
 	if (a->losses.events || !d9__metadata_value(&a->metadata, "source.io") ||
 	    d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL ||
-	    d9__finding_told(findings, "source-time"))
+	    d9__finding_told(findings, "source-time") ||
+	    d9__finding_told(findings, "stuck-callback"))
 		return;
 	if ((held.time->round_n >= OFTEN && d9__hold_is_long(findings, &hold)) ||
 	    is_share(&held, owners))

@@ -14,9 +14,6 @@ void d9__check_names_missing(struct d9__findings *findings);
 void d9__check_missing_source(struct d9__findings *findings);
 
 /* check_calls.c */
-
-/* How long |callback|'s calls slept, those left out that slept for over |limit_ns|. */
-uint64_t d9__finding_slept_below_ns(const struct d9__callback *callback, uint64_t limit_ns);
 void d9__check_blocked_callback(struct d9__findings *findings);
 void d9__check_timer_overrun(struct d9__findings *findings);
 void d9__check_long_callback(struct d9__findings *findings);

@@ -39,7 +39,7 @@ static enum d9__severity cold_severity(const struct d9__analysis *a, const struc
  */
 static bool sleeps_on(const struct d9__callback *callback, const struct d9__cold *cold)
 {
-	return d9__finding_slept_below_ns(callback, cold->later_max_ns) >
+	return d9__callback_slept_below_ns(callback, cold->later_max_ns) >
 	       cold->first_calls * cold->slowest_ns;
 }
 

@@ -32,7 +32,7 @@ def check_worker(path, worker):
     if len(owners) > 8 or owners != sorted(owners, key=lambda owner: -owner["ns"]):
         fail(path, worker, "its owners are too many, or in no order")
     for owner in owners:
-        if owner["blocked_ns"] > owner["ns"] or not 0 < owner["share"] <= 1:
+        if owner["blocked_ns"] > owner["ns"] or not 0 <= owner["share"] <= 1:
             fail(path, worker, f"{owner} is no part of it")
 
 

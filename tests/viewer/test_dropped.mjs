@@ -48,7 +48,7 @@ function answerReports(said) {
 test('a file that is picked on a served page has the findings of dial9 report, and opens on the worst', async () => {
 	await open('innocent');
 	await pick('one/trace.0.bin');
-	assert.match(await worst(/on_read blocks the loop/), /182.ms[^]*on_read blocks the loop[^]*Gain[^]*Next/);
+	assert.match(await worst(/on_read blocks the loop/), /182.ms[^]*on_read blocks the loop[^]*In[^]*Next/);
 	await eventually(() => text('#selected'), /^on_read, 182.ms[^]*finding 1 of/);
 	assert.deepEqual(await found(), plain(findingsOf(`${WORK}/one/trace.0.bin`)));
 	assert.deepEqual(await violations(), []);
