@@ -22,7 +22,7 @@ useBrowser(writeTraces);
 
 test('a served trace opens on its worst finding, with the callback in its lane and its detail', async () => {
 	await open('one');
-	await eventually(() => text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop[^]*Gain[^]*callbacks would wait[^]*Next/);
+	await eventually(() => text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop[^]*In[^]*Next/);
 	await eventually(() => text('#selected'), /on_read, 182.ms, main, at 0\.4\d*.s, finding 1 of/);
 	await eventually(() => text('#detail'), /on_read[^]*182.ms[^]*server\.c:231[^]*runs on[^]*main, thread 4127/);
 	assert.match(await eventually(fragment, /s=poll/), /^#v=m\d+~\d+&s=poll:0@5400000000&f=long-callback\.1$/);
