@@ -39,8 +39,8 @@ static enum d9__severity cold_severity(const struct d9__analysis *a, const struc
  */
 static bool sleeps_on(const struct d9__callback *callback, const struct d9__cold *cold)
 {
-	return d9__callback_slept_below_ns(callback, cold->later_max_ns) >
-	       cold->first_calls * cold->slowest_ns;
+	return 2 * d9__callback_slept_below_ns(callback, cold->later_max_ns) >
+	       callback->time.blocked_ns;
 }
 
 static void cold_start(struct d9__findings *findings, const struct d9__callback *callback,
