@@ -35,7 +35,7 @@ struct d9__value d9__column_value(const struct d9__column *column, const void *r
 		value.n = known->n;
 		break;
 	case D9__OF_DOUBLE:
-		value.share = *(const double *)member;
+		memcpy(&value.share, member, sizeof(value.share));
 		value.is = value.share >= 0;
 		break;
 	case D9__OF_BOOL:
