@@ -130,6 +130,27 @@ static int write_down(const struct d9__shipper *shipper, const struct d9__outgoi
 	return err || !shipper->what.summarise ? err : add_to_hour(out);
 }
 
+static bool is_full(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT;
+}
+
+/*
+ * Write down a segment that was removed to make room.  A stage that ended just now may have had a
+ * part of that room: the kernel gives it back a moment later.
+ */
+static int write_down_later(const struct d9__shipper *shipper, const struct d9__outgoing *out)
+{
+	const struct timespec moment = { .tv_nsec = 20 * (long)D9__MS_NS };
+	int err = write_down(shipper, out);
+
+	for (unsigned i = 0; i < 25 && is_full(err); i++) {
+		nanosleep(&moment, NULL);
+		err = write_down(shipper, out);
+	}
+	return err;
+}
+
 /*
  * The segment is stored: note it in the list, and only then remove it.  If the disk is full, remove
  * it first, because nothing else would make room for the line.
@@ -142,11 +163,11 @@ static void settle(struct d9__shipper *shipper, struct d9__outgoing *out)
 
 	if (!err) {
 		err = d9__claim_remove(&out->claim);
-	} else if (err == -ENOSPC || err == -EDQUOT) {
+	} else if (is_full(err)) {
 		err = d9__claim_remove(&out->claim);
 		d9__outgoing_let_go(out);
 		left = "written down";
-		err = err ? err : write_down(shipper, out);
+		err = err ? err : write_down_later(shipper, out);
 	}
 	if (!err || err == -EAGAIN)
 		return;
