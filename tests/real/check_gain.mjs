@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether what the first finding about a program promises ("callbacks would wait 3 ms, not 41 ms") is what its innocent twin
-// shows, within a factor of 2.  What may differ all the same: a millisecond, a hundredth of what waited, as both are
+// shows, or not better than that by a factor of 2.  What may differ all the same: a millisecond, a hundredth of what waited, as both are
 // measured, and the longest time for which a machine that is busy kept either from a CPU.
 //	check_gain.mjs REPORT TWINS-REPORT
 import { readFileSync } from "node:fs";
@@ -25,4 +25,6 @@ const slack_ns = 1e6 + before_ns / 100 + Math.max(0, ...kept);
 const ms = (ns) => `${(ns / 1e6).toFixed(2)} ms`;
 
 console.log(`${finding.gain.text}: its twin's wait ${ms(twin_ns)}; the machine, and measuring, may make ${ms(slack_ns)}`);
-process.exit(after_least_ns > 2 * twin_ns + slack_ns || twin_ns > 2 * after_ns + slack_ns ? 1 : 0);
+// Of loops that stand in one lock the others stay in it: too little is promised, and that is said and no fault.
+if (after_least_ns > 2 * twin_ns + slack_ns) console.log("that is too little");
+process.exit(twin_ns > 2 * after_ns + slack_ns ? 1 : 0);
