@@ -20,8 +20,10 @@
  */
 #define SHORT_NS (100 * D9__US_NS)
 
-/* From here on a wait is worth a word, and of fewer nothing is promised. */
-#define TOLD_NS	    D9__MS_NS
+/* From here on a wait is worth a word. */
+#define TOLD_NS D9__MS_NS
+
+/* Where fewer calls waited nothing is promised. */
 #define WAITS_LEAST 2
 
 void d9__replay_release(struct d9__replay *replay)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inner calls: functions of the program that a loop library called inside its own callback, each
- * told by one "SpanCall:LIBRARY" at its end.  In time order a reader gets two events for it, as if
- * they had been written: "SpanEnter:LIBRARY" at its beginning and "SpanExit:LIBRARY" at its end.
+ * told by one "SpanCall:LIBRARY" at its end.  In time order a reader gets three events for it, as
+ * if they had been written: "SpanEnter:LIBRARY" at its beginning, "SpanExit:LIBRARY" and
+ * "SpanCloseEvent" at its end.
  */
 
 #pragma once
