@@ -54,7 +54,8 @@ static bool is_rate(uint64_t calls, uint64_t ns, uint64_t rate)
  */
 static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 {
-	uint64_t awake_ns = rounds->slept_ns < ns ? ns - rounds->slept_ns : 0;
+	uint64_t left_ns = rounds->ready_ns < ns ? ns - rounds->ready_ns : 0;
+	uint64_t awake_ns = rounds->slept_ns < left_ns ? left_ns - rounds->slept_ns : 0;
 	const struct d9__share *all = &rounds->all;
 	bool together = all->tasks > 1 && is_rate(all->calls, ns, SPIN_RATE) &&
 			all->top.calls * all->tasks <= 2 * all->calls && all->calls >= SPIN_TOGETHER * all->tasks;
@@ -62,7 +63,7 @@ static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 	if ((!together && !is_rate(all->top.calls, ns, SPIN_RATE)) ||
 	    all->top.reason == D9__WAKE_CROSS_THREAD ||
 	    20 * rounds->real_waits > (together ? all->calls : all->top.calls) ||
-	    2 * rounds->slept_ns > ns)
+	    2 * rounds->slept_ns > left_ns)
 		return false;
 	/*
 	 * GIO takes once or twice as long for a refusal as the loop for a round, four times as long for a connection,
@@ -390,6 +391,7 @@ void d9__rounds_taken(struct d9__worker *worker, struct d9__traced_task *task, u
 
 	if (task->window != rounds->number || task->window_worker != worker->number)
 		return;
+	rounds->ready_ns += taken_ns;
 	take(&task->window_ns, taken_ns);
 	if (rounds->latest.callback == task->callback && rounds->latest.fd == task->fd)
 		take(&rounds->latest.ns, taken_ns);
@@ -458,6 +460,7 @@ int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns
 
 void d9__rounds_ready(struct d9__worker *worker, uint64_t ns)
 {
+	worker->rounds.ready_ns += ns;
 	take(&worker->rounds.parked_ns, ns);
 	take(&worker->rounds.slept_ns, ns);
 }

@@ -53,6 +53,7 @@ struct d9__rounds {
 	uint64_t all_busy_ns;
 	uint64_t unparks, real_waits, parked_ns, slept_ns; /* slept: in real waits */
 	uint64_t empty;					   /* wakes that no call came of */
+	uint64_t ready_ns; /* without a CPU, in calls and in waits: the machine's */
 	/* Sums of calls, and of times from one call to the next, that no other thread can have had
 	 * the CPU in. */
 	uint64_t brief_calls_ns, brief_gaps_ns;

@@ -105,9 +105,9 @@ static void test_spin_whose_calls_the_kernel_interrupts_is_one(void)
 }
 
 /* Others have the CPU for 80 %, in waits that are over; |told|: that is recorded. */
-static void spin_on_a_busy_machine(struct story *s, bool told)
+static void rounds_on_a_busy_machine(struct story *s, uint64_t call_us, bool told)
 {
-	struct round busy = { 200, FD, 10, 2, 1 };
+	struct round busy = { 200, FD, 10, 2, call_us };
 
 	story_begin(s);
 	story_spawn_fd(s, 0, 1, WEB, 7);
@@ -126,7 +126,7 @@ static void test_spin_that_others_take_the_cpu_from_in_its_waits_is_one(void)
 	const struct d9__loop_time *time;
 	struct story s;
 
-	spin_on_a_busy_machine(&s, true);
+	rounds_on_a_busy_machine(&s, 1, true);
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
 	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "short-of-cpu")->check, "short-of-cpu");
@@ -136,7 +136,12 @@ static void test_spin_that_others_take_the_cpu_from_in_its_waits_is_one(void)
 	story_free(&s);
 
 	/* It may as well have slept. */
-	spin_on_a_busy_machine(&s, false);
+	rounds_on_a_busy_machine(&s, 1, false);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+
+	/* Its calls take most of what it gets. */
+	rounds_on_a_busy_machine(&s, 7, true);
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
 	story_free(&s);
 }
