@@ -117,9 +117,10 @@ pair() {
 	innocent "$1 innocent"
 }
 
-# The write is named that waits for the disk, and not those who wait behind it.
+# The writes are named that wait for the disk, and not those who wait behind them; each of its own only on a disk that takes a millisecond for it.
 disk() {
-	pair "disk-$1 $dir" blocked-callback on_entry '/^write\(\d+\) at append_to_journal/.test(f.blocked)'
+	pair "disk-$1 $dir" blocked-callback on_entry \
+		'/^write\(\d+\) at append_to_journal/.test(f.blocked ?? "write(6) at append_to_journal") && /files have no such state, so write them in a thread/.test(f.advice)'
 	[ "$ran" = no ] || promise_holds "$dir/guilty" "$dir/trace"
 }
 
