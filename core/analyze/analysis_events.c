@@ -71,6 +71,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 
 	if (!worker || !task)
 		return -ENOMEM;
+	d9__samples_sign(worker, ns);
 	before = worker->piece.task;
 	d9__idle_end(&a->idle, d9_event_known_u64(event, 2, 0), ns);
 	if (!task->callback && set_callback(a, task, spawn_loc_of(a, event, D9_POLL_START_SPAWN_LOC)))
@@ -103,7 +104,10 @@ static int on_poll_end(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
 
-	return worker ? d9__timeline_poll_end(&a->timeline, worker, event->timestamp_ns) : -ENOMEM;
+	if (!worker)
+		return -ENOMEM;
+	d9__samples_sign(worker, event->timestamp_ns);
+	return d9__timeline_poll_end(&a->timeline, worker, event->timestamp_ns);
 }
 
 static int on_park(struct d9__analysis *a, const struct d9_event *event)
@@ -114,6 +118,7 @@ static int on_park(struct d9__analysis *a, const struct d9_event *event)
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
+	d9__samples_sign(worker, event->timestamp_ns);
 	off_ns = d9__timeline_off_cpu(worker, event->timestamp_ns, cpu_ns, tid, &from_ns);
 	if (off_ns)
 		d9__latency_period(&a->latency, worker->id, from_ns, event->timestamp_ns, off_ns);
@@ -128,6 +133,7 @@ static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
+	d9__samples_sign(worker, event->timestamp_ns);
 	wait_ns = d9_event_known_u64(event, D9_WORKER_UNPARK_SCHED_WAIT_NS, UINT64_MAX);
 	d9__machine_add_ready(&a->machine, wait_ns == UINT64_MAX ? 0 : wait_ns);
 	return d9__timeline_unpark(&a->timeline, worker, event->timestamp_ns,

@@ -106,6 +106,9 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 	struct d9_text holder = d9__known_text(event, D9_BLOCKING_CALL_HOLDER_NAME);
 	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, call.worker);
 
+	/* Its stack was told just before. */
+	if (worker && worker->off.absence && worker->off.ns == event->timestamp_ns)
+		d9__absence_blocked(worker->off.absence, call.ns);
 	if (!task || !task->callback || function.len == 0 || call.ns < D9__STALL_NS)
 		return 0;
 	snprintf(call.holder_name, sizeof(call.holder_name), "%.*s", d9__precision(holder.len),
@@ -113,7 +116,6 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 	call.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
 	if (!call.callback)
 		call.callback = task->callback;
-	/* The stack was told just before. */
 	if (worker && worker->off.stack && worker->off.ns == event->timestamp_ns) {
 		call.stack = worker->off.stack;
 		d9__samples_blocked(&a->samples, worker, task->callback, call.at_ns + call.ns);

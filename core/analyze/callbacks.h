@@ -9,6 +9,7 @@
 
 #include "analyze/growth_curve.h"
 #include "analyze/histogram.h"
+#include "analyze/off_time.h"
 #include "analyze/texts.h"
 #include "analyze/time_parts.h"
 #include "analyze/weights.h"
@@ -151,6 +152,7 @@ struct d9__callback {
 	struct d9__weight weight; /* of samples in its calls */
 	uint64_t on_samples, off_samples;
 	uint64_t off_told; /* of |off_samples|, in calls that are told with their length */
+	struct d9__off_time off_time; /* of |off_samples| */
 	uint64_t switches; /* of |off_samples|, that slices tell of */
 	struct d9__hot *hot; /* where; owned; NULL: it has none */
 

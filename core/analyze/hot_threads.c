@@ -70,15 +70,19 @@ static struct stack_count *count_of(struct d9__hot_thread *thread, const struct 
 	return count;
 }
 
-int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sample,
-			const struct d9__stack *stack, const struct d9__weight *weight)
+struct d9__hot_thread *d9__hot_threads_add(struct d9__table *threads,
+					   const struct d9__sampled *sample, uint64_t ns,
+					   const struct d9__stack *stack,
+					   const struct d9__weight *weight)
 {
 	struct d9__hot_thread *thread = thread_of(threads, sample->tid);
+	struct d9__sample_counts *counts;
 	struct stack_count *count;
 	int err = 0;
 
 	if (!thread)
-		return -ENOMEM;
+		return NULL;
+	d9__absence_end(&thread->absence, ns);
 	if (sample->name_len)
 		snprintf(thread->name, sizeof(thread->name), "%.*s",
 			 (int)(sample->name_len < sizeof(thread->name) ? sample->name_len : sizeof(thread->name)),
@@ -86,8 +90,14 @@ int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sam
 	thread->worker = sample->worker;
 	add_to(&thread->counts, sample);
 	count = count_of(thread, stack, weight, &err);
-	add_to(count ? &count->counts : &thread->nowhere, sample);
-	return err;
+	counts = count ? &count->counts : &thread->nowhere;
+	add_to(counts, sample);
+	if (sample->off_cpu) {
+		thread->absence.from_ns = ns;
+		d9__absence_counts_in(&thread->absence, &thread->counts.off_time);
+		d9__absence_counts_in(&thread->absence, &counts->off_time);
+	}
+	return err ? NULL : thread;
 }
 
 void d9__hot_threads_move(struct d9__table *threads, uint32_t tid, const struct d9__stack *stack,
@@ -251,9 +261,11 @@ static uint64_t wanted_of(const struct wanted *wanted, const struct d9__sample_c
 	return wanted->off_cpu ? d9__samples_estimate(counts->off, counts->switches, wanted->switch_share) : counts->on;
 }
 
-static void set_time(struct d9__hot_function *function, const struct d9__weight *weight,
-		     const struct wanted *wanted)
+static void set_time(struct d9__hot_function *function, const struct d9__sample_counts *counts,
+		     const struct d9__weight *weight, const struct wanted *wanted)
 {
+	if (wanted->off_cpu)
+		function->ns = d9__off_time_ns(&counts->off_time, wanted->switch_share);
 	if (wanted->off_cpu || !wanted->period_ns)
 		return;
 	function->ns = d9__weight_ns(weight, function->n, wanted->period_ns);
@@ -270,7 +282,7 @@ static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thre
 		const struct stack_count *count = item;
 
 		out[n] = (struct d9__hot_function){ .thread = thread, .n = wanted_of(wanted, &count->counts) };
-		set_time(&out[n], count->weight, wanted);
+		set_time(&out[n], &count->counts, count->weight, wanted);
 		if (count->stack && count->stack->names)
 			set_frame(&out[n], count->stack, wanted->off_cpu);
 		n += out[n].n > 0;
@@ -278,7 +290,7 @@ static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thre
 	if (!nowhere)
 		return n;
 	out[n] = (struct d9__hot_function) { .thread = thread, .n = nowhere };
-	set_time(&out[n], NULL, wanted);
+	set_time(&out[n], &thread->nowhere, NULL, wanted);
 	return n + 1;
 }
 

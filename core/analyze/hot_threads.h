@@ -8,11 +8,13 @@
 #include <stdint.h>
 
 #include "analyze/callbacks.h"
+#include "analyze/off_time.h"
 #include "analyze/samples.h"
 
 struct d9__sample_counts {
 	uint64_t on, off;
 	uint64_t switches; /* of |off|, those that stand for others: |in_slice| of struct d9__sampled */
+	struct d9__off_time off_time; /* of |off| */
 };
 
 struct d9__hot_thread {
@@ -22,11 +24,17 @@ struct d9__hot_thread {
 	struct d9__sample_counts counts, nowhere; /* |nowhere|: of them, without a stack, or beyond the budget for stacks */
 	size_t number;			  /* in the order of their first samples */
 	struct d9__table stacks;	  /* by the stack's number; owned */
+	struct d9__absence absence;	  /* since its newest sample */
 };
 
-/* One sample with |stack| of the stratum |weight|; NULL: none.  0 or -ENOMEM. */
-int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sample,
-			const struct d9__stack *stack, const struct d9__weight *weight);
+/*
+ * One sample at |ns| with |stack| of the stratum |weight|; NULL: none.  Its thread, whose absence
+ * is open where the sample is off the CPU; NULL: no memory.
+ */
+struct d9__hot_thread *d9__hot_threads_add(struct d9__table *threads,
+					   const struct d9__sampled *sample, uint64_t ns,
+					   const struct d9__stack *stack,
+					   const struct d9__weight *weight);
 
 /* One on-CPU sample of thread |tid| with |stack| is of the stratum |to|, not of |from|. */
 void d9__hot_threads_move(struct d9__table *threads, uint32_t tid, const struct d9__stack *stack,
@@ -48,7 +56,7 @@ struct d9__hot_function {
 	struct d9__frame_name frame; /* |function| NULL: its name is not known, or there is no stack */
 	const char *inside; /* what |frame| had called, in another module; NULL: nothing, or its name is not known */
 	uint64_t n;
-	uint64_t ns;	   /* on the CPU, as the weights of its samples say */
+	uint64_t ns; /* on the CPU, as the weights of its samples say; off it, as their times */
 	uint64_t about_ns; /* of that, by estimates */
 };
 
@@ -62,7 +70,7 @@ struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads,
 					      uint64_t period_ns, size_t *n);
 
 /*
- * Functions in which threads left the CPU, likewise.  The recorder told switches in |switch_share| of the time: the
- * counts are scaled to all of it.
+ * Functions in which threads left the CPU, likewise.  The recorder told switches in |switch_share|
+ * of the time: counts and times are scaled to all of it.
  */
 struct d9__hot_function *d9__hot_functions_off(const struct d9__table *threads, double switch_share, size_t *n);

@@ -210,6 +210,29 @@ static void count_behind(const struct d9__piece *piece, bool off_cpu)
 	call->users_off += off_cpu && piece->users.open;
 }
 
+/* Let the absence of |thread| count where the sample does, of a |callback| or outside (NULL). */
+static void leave_cpu(struct d9__samples *samples, const struct d9__sampled *sampled,
+		      struct d9__hot_thread *thread, struct d9__callback *callback)
+{
+	struct d9__absence *absence = &thread->absence;
+
+	absence->is_told =
+		sampled->worker && d9__samples_is_told(sampled->worker, absence->from_ns);
+	absence->slice_ns = sampled->in_slice ? samples->slice_ns + D9__SLICE_NS : 0;
+	d9__absence_counts_in(absence, &samples->off_time);
+	if (callback)
+		d9__absence_counts_in(absence, &callback->off_time);
+	if (sampled->worker)
+		sampled->worker->off.absence = absence;
+}
+
+struct d9__absence *d9__samples_absence(const struct d9__samples *samples, uint32_t tid)
+{
+	struct d9__hot_thread *thread = d9__table_find(&samples->threads, tid);
+
+	return thread ? &thread->absence : NULL;
+}
+
 static int count_in_poll(struct d9__samples *samples, const struct d9__sampled *sampled, struct d9__piece *piece,
 			 const struct d9__stack *stack)
 {
@@ -245,8 +268,12 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
 	struct d9__stack *stack = d9__samples_stack(samples, ns, addresses, n);
 	struct d9__piece *piece = worker ? poll_at(worker, ns) : NULL;
 	struct d9__weight *weight = worker && !off_cpu ? d9__samples_weight(worker, ns) : NULL;
+	struct d9__hot_thread *thread;
 
-	if (!stack || d9__hot_threads_add(&samples->threads, sampled, stack, weight))
+	if (worker)
+		d9__samples_sign(worker, ns);
+	thread = stack ? d9__hot_threads_add(&samples->threads, sampled, ns, stack, weight) : NULL;
+	if (!thread)
 		return -ENOMEM;
 	if (weight)
 		weight->samples++;
@@ -260,6 +287,7 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
 		samples->off++;
 		stack->off++;
 		stack->off_in_polls += piece != NULL;
+		leave_cpu(samples, sampled, thread, piece ? running_in(piece) : NULL);
 	} else {
 		samples->on++;
 		samples->frames_on += n;

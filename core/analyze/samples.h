@@ -104,6 +104,7 @@ struct d9__beside_sample {
 struct d9__samples {
 	uint64_t on, off, on_in_polls, off_in_polls, off_worker;
 	uint64_t off_told; /* of |off_in_polls|, in calls that are told with their length */
+	struct d9__off_time off_time; /* of |off| */
 	uint64_t switches, slices; /* of |off|, that slices of the time tell of; how many slices have one at least */
 	uint64_t slice_ns; /* the first switch of the newest slice */
 	uint64_t period_ns; /* of CPU time, for which one on-CPU sample stands; 0: not told */
@@ -164,6 +165,16 @@ static inline uint64_t d9__samples_estimate(uint64_t off, uint64_t switches, dou
 {
 	return off - switches + (uint64_t)((double)switches / share + 0.5);
 }
+
+/* The thread of |worker| gave a sign at |ns|. */
+static inline void d9__samples_sign(struct d9__worker *worker, uint64_t ns)
+{
+	if (worker->off.absence)
+		d9__absence_end(worker->off.absence, ns);
+}
+
+/* The absence of thread |tid|; NULL: none was ever told. */
+struct d9__absence *d9__samples_absence(const struct d9__samples *samples, uint32_t tid);
 
 /*
  * The latest off-CPU sample of |worker|, in a call of |callback|'s task, has the stack of a call that blocked until

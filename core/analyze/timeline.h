@@ -10,6 +10,7 @@
 #include "analyze/histogram.h"
 #include "analyze/kernel_backlog.h"
 #include "analyze/loop_time.h"
+#include "analyze/off_time.h"
 #include "analyze/replay.h"
 #include "analyze/rounds.h"
 #include "analyze/tasks.h"
@@ -137,6 +138,7 @@ struct d9__worker {
 		uint64_t ns;
 		const struct d9__stack *stack;
 		uint64_t told_until_ns; /* the end of the latest call that blocked and has its stack */
+		struct d9__absence *absence; /* since then; NULL: there was none */
 	} off; /* its latest off-CPU sample; NULL: there was none */
 	uint64_t wakes_issued, on_samples, off_samples, polls_with_on, polls_with_off;
 	uint64_t switches; /* of |off_samples|, that slices tell of */

@@ -133,20 +133,6 @@ static int take_thread_name(struct d9__profile *profile, const struct d9_event *
 	return 0;
 }
 
-/* True if |event| tells of a switch that is in no call whose stack and length are told. */
-static bool is_switch(const struct d9__profile *profile, const struct d9__worker *worker,
-		      const struct d9_event *event)
-{
-	const struct d9_value *cpu = d9_event_known(event, D9_CPU_SAMPLE_CPU);
-
-	if (profile->wanted.kind != D9__PROFILE_KIND_OFF_CPU ||
-	    (worker && d9__samples_is_told(worker, event->timestamp_ns)))
-		return false;
-	/* Where slices have switches, stacks of calls that block are told without a processor. */
-	return (cpu && cpu->present) ||
-	       !d9__metadata_value(&profile->analysis.metadata, "sched.switch_duty");
-}
-
 /* The latest sample was taken outside of callbacks. */
 static int remember_beside(struct d9__profile *profile, uint64_t ns)
 {
@@ -198,8 +184,10 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 		return -ENOMEM;
 	if (count(profile, &stack, addresses))
 		return -ENOMEM;
-	if (is_switch(profile, worker, event) && profile->latest)
-		return d9__off_cpu_left(profile, event, profile->latest);
+	if (profile->latest && profile->wanted.kind == D9__PROFILE_KIND_OFF_CPU)
+		d9__absence_counts_in(
+			d9__samples_absence(&profile->analysis.samples, (uint32_t)thread.tid),
+			&profile->latest->off_time);
 	return worker && stack.weight == &worker->beside.weight
 		       ? remember_beside(profile, event->timestamp_ns)
 		       : 0;
@@ -373,7 +361,7 @@ static int take_heap_stacks(struct d9__profile *profile)
 
 /* ---- calls that blocked ---- */
 
-/* Add the length of the call whose stack was the latest sample. */
+/* The latest sample is the stack of a call that blocked; the analysis has added its length. */
 static void take_duration(struct d9__profile *profile, const struct d9_event *event)
 {
 	struct d9__profile_stack *stack = profile->latest;
@@ -381,8 +369,6 @@ static void take_duration(struct d9__profile *profile, const struct d9_event *ev
 	if (profile->wanted.kind != D9__PROFILE_KIND_OFF_CPU || !stack || profile->latest_ns != event->timestamp_ns ||
 	    !stack->worker || stack->worker->id != d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, UINT64_MAX))
 		return;
-	stack->blocked_ns += d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
-	d9__off_cpu_told(&profile->off_cpu, stack->worker->id);
 	profile->timed++;
 	profile->latest = NULL;
 }
@@ -417,7 +403,6 @@ static int take_event(struct d9__profile *profile, const struct d9_event *event)
 
 	if (err)
 		return err;
-	d9__off_cpu_sign(profile, event);
 	if (profile->facts->unit == D9__PROFILE_BYTES)
 		return take_heap(profile, event);
 	if (profile->wanted.kind == D9__PROFILE_KIND_IDLE)
@@ -560,7 +545,6 @@ void d9__profile_release(struct d9__profile *profile)
 		free(profile->stacks[i]);
 	free(profile->stacks);
 	free(profile->beside);
-	d9__off_cpu_release(&profile->off_cpu);
 	d9__table_release(&profile->by_content);
 	d9__heap_release(&profile->heap);
 	d9__texts_release(&profile->threads);

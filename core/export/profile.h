@@ -21,7 +21,6 @@
 
 #include "analyze/analysis.h"
 #include "export/long_calls.h"
-#include "export/off_cpu.h"
 #include "export/profile_calls.h"
 #include "export/profile_kinds.h"
 #include "export/profile_spans.h"
@@ -80,10 +79,8 @@ struct d9__profile_stack {
 	uint64_t cpu_ns;  /* on the CPU, by the weights of the samples */
 	bool lonely; /* it is CPU time of |callback|, or of |worker|'s loop, that no sample met */
 	struct d9__profile_heap heap; /* of allocations only */
-	uint64_t blocked_ns; /* of calls that blocked: how long they took */
-	uint64_t
-		away_ns; /* of switches: how long the thread was off the CPU, as far as they tell */
-	uint64_t off_ns; /* of both, for all of the time */
+	struct d9__off_time off_time;
+	uint64_t off_ns; /* that |off_time| stands for */
 	uint64_t ns;	/* of the first sample: which modules were mapped */
 	bool truncated; /* outer frames are missing */
 	size_t n;	/* 0: the stack was not recorded */
@@ -118,7 +115,6 @@ struct d9__profile {
 	struct d9__texts threads; /* names */
 	struct d9__profile_beside *beside; /* the newest, D9__BESIDE_SAMPLES at most; owned */
 	size_t n_beside;		   /* ever added */
-	struct d9__off_cpu off_cpu;
 	bool off_timed;		  /* time off the CPU is known */
 	uint64_t period_ns;	  /* CPU time per on-CPU sample; 0: unknown */
 	uint64_t origin_ns; /* of the first event that carries a time */

@@ -209,8 +209,7 @@ static bool set_off_ns(struct d9__profile *profile)
 	for (size_t i = 0; i < profile->n; i++) {
 		struct d9__profile_stack *stack = profile->stacks[i];
 
-		stack->off_ns =
-			stack->blocked_ns + (uint64_t)((double)stack->away_ns / share + 0.5);
+		stack->off_ns = d9__off_time_ns(&stack->off_time, share);
 		any = any || stack->off_ns;
 	}
 	return any;

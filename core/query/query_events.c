@@ -384,6 +384,13 @@ static void put_sample(struct d9__query_process *process, const struct d9_event 
 	}
 	if (has_row)
 		put_sample_row(process, event, worker, piece, stack);
+	if (off && has_row &&
+	    d9__query_weights_add_off(
+		    &process->weights, process->rows,
+		    d9__samples_absence(&process->analysis.samples,
+					(uint32_t)known(event, D9_CPU_SAMPLE_TID)),
+		    sqlite3_last_insert_rowid(process->rows->db)))
+		process->out_of_memory = true;
 	if (!off &&
 	    d9__query_weights_add(
 		    &process->weights, process->rows,
@@ -620,7 +627,8 @@ int d9__query_process_finish(struct d9__query_process *process, const struct d9_
 	}
 	if (!err)
 		d9__query_weights_put(&process->weights, process->rows,
-				      process->analysis.samples.period_ns);
+				      process->analysis.samples.period_ns,
+				      d9__analysis_switch_share(&process->analysis));
 	return err;
 }
 
@@ -634,5 +642,5 @@ void d9__query_process_release(struct d9__query_process *process)
 	d9__analysis_release(&process->analysis);
 	d9__symbolizer_close(process->symbols);
 	free(process->lanes);
-	free(process->weights.items);
+	d9__query_weights_release(&process->weights);
 }

@@ -111,7 +111,7 @@ void d9__worker_row(struct d9__worker_row *row, const struct d9__analysis *a,
 
 struct d9__callback_row {
 	const struct d9__callback *callback;
-	uint64_t id, process, off_estimated, longest_ns;
+	uint64_t id, process, off_estimated, off_ns, longest_ns;
 	struct d9_text name;
 	const char *way, *site, *kind;
 	struct d9__quantiles calls;
@@ -162,7 +162,7 @@ extern const struct d9__column d9__span_columns[];
 /* All stack samples together, those of a thread, those in a function of it, and one of them. */
 struct d9__samples_row {
 	const struct d9__samples *samples;
-	uint64_t off_estimated, stacks, top_off;
+	uint64_t off_estimated, off_ns, stacks, top_off;
 	double switch_share, cpu_share;
 };
 extern const struct d9__column d9__samples_columns[];
@@ -170,7 +170,7 @@ struct d9__samples_row d9__samples_row(const struct d9__analysis *a);
 
 struct d9__thread_row {
 	const struct d9__sample_counts *counts;
-	uint64_t process, tid, off_estimated;
+	uint64_t process, tid, off_estimated, off_ns;
 	struct d9__known worker;
 	const char *name;
 };
@@ -188,7 +188,7 @@ struct d9__sampled_row {
 	uint64_t process, time_ns, tid;
 	const char *source;
 	struct d9_text thread;
-	struct d9__known worker, task, poll, run, stack, cpu_ns;
+	struct d9__known worker, task, poll, run, stack, cpu_ns, off_cpu_ns;
 };
 extern const struct d9__column d9__sample_columns[];
 

@@ -170,6 +170,7 @@ const struct d9__column d9__callback_columns[] = {
 	{ KEY("off_cpu_samples"), IN(COUNT, callback, off_samples), "inside its calls" },
 	{ KEY("off_cpu_estimated"), AT(COUNT, callback_row, off_estimated),
 	  "how often threads left the CPU" },
+	{ KEY("off_cpu_ns"), AT(NS, callback_row, off_ns), "how long they were off it then" },
 	{ KEY("sampled"), OBJECT, "*weight* of the on-CPU samples" },
 	{ KEY("delays"), OBJECT, "*quantiles*" },
 	{ KEY("lateness"), OBJECT, "*quantiles*" },
@@ -192,6 +193,7 @@ void d9__callback_row(struct d9__callback_row *row, const struct d9__analysis *a
 		.process = a->process,
 		.off_estimated =
 			d9__off_cpu_estimated(a, callback->off_samples, callback->switches),
+		.off_ns = d9__off_time_ns(&callback->off_time, d9__analysis_switch_share(a)),
 		.site = d9__callback_site(callback),
 		.calls = d9__quantiles_of(&callback->durations),
 	};
@@ -311,6 +313,10 @@ const struct d9__column d9__samples_columns[] = {
 	{ KEY("off_cpu"), IN(COUNT, samples, off), "as a thread left the CPU" },
 	{ KEY("off_cpu_estimated"), AT(COUNT, samples_row, off_estimated),
 	  "how often threads left the CPU" },
+	{ KEY("off_cpu_ns"), AT(NS, samples_row, off_ns),
+	  "how long they were off it then: until the thread's next sign, or as the call that "
+	  "blocked "
+	  "tells" },
 	{ KEY("switches_measured"), AT(SHARE, samples_row, switch_share), "a share of the time" },
 	{ KEY("on_cpu_in_polls"), IN(COUNT, samples, on_in_polls), "of `on_cpu`, inside calls" },
 	{ KEY("off_cpu_in_polls"), IN(COUNT, samples, off_in_polls), "of `off_cpu`, inside calls" },
@@ -332,6 +338,7 @@ struct d9__samples_row d9__samples_row(const struct d9__analysis *a)
 	return (struct d9__samples_row) {
 		.samples = &a->samples,
 		.off_estimated = d9__off_cpu_estimated(a, a->samples.off, a->samples.switches),
+		.off_ns = d9__off_time_ns(&a->samples.off_time, d9__analysis_switch_share(a)),
 		.stacks = a->samples.stacks.n,
 		.top_off = top ? top->off : 0,
 		.switch_share = d9__analysis_switch_share(a),
@@ -349,6 +356,8 @@ const struct d9__column d9__thread_columns[] = {
 	{ "off_cpu", "off_cpu_samples", NULL, IN(COUNT, sample_counts, off), NULL },
 	{ KEY("off_cpu_estimated"), AT(COUNT, thread_row, off_estimated),
 	  "how often it left the CPU" },
+	{ "off_cpu_ns", "off_cpu_ns", NULL, AT(NS, thread_row, off_ns),
+	  "how long it was off it then" },
 	{ KEY("functions"), OBJECT, "in which it was" },
 	{ .key = NULL },
 };
@@ -363,6 +372,7 @@ struct d9__thread_row d9__thread_row(const struct d9__analysis *a,
 		.process = a->process,
 		.tid = thread->tid,
 		.off_estimated = d9__off_cpu_estimated(a, counts->off, counts->switches),
+		.off_ns = d9__off_time_ns(&counts->off_time, d9__analysis_switch_share(a)),
 		.worker = { thread->worker, thread->worker ? thread->worker->id : 0 },
 		.name = thread->name,
 	};
@@ -406,6 +416,9 @@ const struct d9__column d9__sample_columns[] = {
 	{ SQL("stack"), AT(ID, sampled_row, stack), "frames.stack; NULL: it has none" },
 	{ SQL("cpu_ns"), AT(NS, sampled_row, cpu_ns),
 	  "that it stands for, ns; NULL: off the CPU, or not told" },
+	{ SQL("off_cpu_ns"), AT(NS, sampled_row, off_cpu_ns),
+	  "until the thread's next sign, or of the call that blocked, as far as it is told, and "
+	  "scaled as switches are, ns; NULL: on the CPU" },
 	{ .key = NULL },
 };
 

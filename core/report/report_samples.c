@@ -61,6 +61,13 @@ static uint64_t total_ns(const struct d9__hot_function *functions, size_t n)
 	return ns;
 }
 
+/* Whether the time of samples is known, and not only how many they are. */
+static bool is_timed(const struct d9__analysis *a, bool off_cpu)
+{
+	return off_cpu ? d9__off_time_ns(&a->samples.off_time, d9__analysis_switch_share(a)) > 0
+		       : a->samples.period_ns > 0;
+}
+
 /* A callback that no sample met. */
 static void cell_lonely(struct d9__grid *grid, const struct d9__callback *callback)
 {
@@ -76,11 +83,11 @@ static void cell_lonely(struct d9__grid *grid, const struct d9__callback *callba
 static void function_row(const struct d9__section *c, struct d9__grid *grid,
 			 const struct d9__hot_function *function, bool off_cpu, uint64_t all)
 {
-	bool timed = !off_cpu && c->a->samples.period_ns;
+	bool timed = is_timed(c->a, off_cpu);
 
 	if (timed)
 		cell_time(grid, function);
-	else
+	if (!timed || off_cpu)
 		d9__report_cell(grid, d9__units_count(function->n));
 	d9__report_cell(grid, d9__units_percent((double)(timed ? function->ns : function->n) /
 						(double)(all ? all : 1)));
@@ -112,12 +119,23 @@ static void threads_title(struct d9__section *c, bool off_cpu)
 	d9__page_section(c->page, title);
 }
 
-/* The title of the column that counts: the table shows CPU time, samples, or an estimate. */
-static const char *count_title(const struct d9__analysis *a, bool off_cpu)
+/* Columns of the time, if it is known, and of how often; and the share, of the time if it is known.
+ */
+static void add_columns(struct d9__grid *grid, const struct d9__analysis *a, bool off_cpu)
 {
-	if (off_cpu)
-		return d9__analysis_switch_share(a) == 1 ? "SAMPLES" : "ABOUT";
-	return a->samples.period_ns ? "CPU" : "SAMPLES";
+	bool timed = is_timed(a, off_cpu);
+
+	if (timed)
+		d9__grid_column(grid, off_cpu ? "TIME" : "CPU", false, false);
+	if (off_cpu || !timed)
+		d9__grid_column(grid,
+				timed						 ? "TIMES"
+				: off_cpu && d9__analysis_switch_share(a) != 1 ? "ABOUT"
+									 : "SAMPLES",
+				false, false);
+	d9__grid_column(grid, "SHARE", false, false);
+	d9__grid_column(grid, "THREAD", true, false);
+	d9__grid_column(grid, "FUNCTION", true, true);
 }
 
 /* "switches: 1,000 measured in 1 % of the time, scaled to 100,000" */
@@ -149,16 +167,13 @@ static void threads_table(struct d9__section *c, bool off_cpu, size_t rows)
 		c->page->err = -ENOMEM;
 		return;
 	}
-	if (!off_cpu && c->a->samples.period_ns)
+	if (is_timed(c->a, off_cpu))
 		all = total_ns(functions, n);
 	if (n)
 		threads_title(c, off_cpu);
 	if (n && off_cpu)
 		tell_scale(c);
-	d9__grid_column(&grid, count_title(c->a, off_cpu), false, false);
-	d9__grid_column(&grid, "SHARE", false, false);
-	d9__grid_column(&grid, "THREAD", true, false);
-	d9__grid_column(&grid, "FUNCTION", true, true);
+	add_columns(&grid, c->a, off_cpu);
 	for (size_t i = 0; i < n && i < rows; i++)
 		function_row(c, &grid, &functions[i], off_cpu, all);
 	d9__grid_print(&grid, c->page);

@@ -5,6 +5,7 @@
 // ('samples', 'ns' or 'bytes'); samples is how many were counted, of how many of this kind in the trace.
 
 import { placeOfField } from './known.js';
+import { offTimes } from './off_time.js';
 import { functionAt } from './runs.js';
 import { knownReader, pollAt, rowsNamed, tablesNamed } from './trace.js';
 import { lowerBound } from './table.js';
@@ -217,8 +218,9 @@ export function profileOf(trace, kind, scope = WHOLE) {
 	switch (kind) {
 	case 'off-cpu': {
 		// A blocking call's stack is a sample, too, and has its length: it is counted there.
-		const { byStamp } = blockingCalls(trace);
-		return sampleProfile(trace, scope, (i) => samples.source[i] === 1 && !byStamp.has(`${samples.time[i]}/${samples.worker[i]}`));
+		const blocked = blockingCalls(trace), wanted = (i) => samples.source[i] === 1 && !blocked.byStamp.has(`${samples.time[i]}/${samples.worker[i]}`);
+		const weigh = offTimes(trace, blocked);
+		return weigh ? sampleProfile(trace, scope, wanted, 'ns', weigh) : sampleProfile(trace, scope, wanted);
 	}
 	case 'blocking':
 		return rowProfile(blockingCalls(trace).rows, 'ns', (row) => isInScope(trace, scope, row.worker, -1, row.time), (row) => row.dur);

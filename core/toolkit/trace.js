@@ -607,20 +607,20 @@ function tasksOf(trace) {
 }
 
 function samplesOf(trace) {
-	const samples = { time: [], worker: [], tid: [], stack: [], source: [], cut: [], thread: [] };
+	const samples = { time: [], worker: [], tid: [], stack: [], source: [], cut: [], thread: [], switched: [] };
 	const byTid = new Map(trace.workers.flatMap((worker) => worker.tids.map((tid) => [tid, worker.id])));
 	const all = [];
 	for (const table of tablesNamed(trace, 'CpuSampleEvent')) {
 		const place = placeOfField(table.name, table.fields, 'callchain');
-		const read = ['worker_id', 'tid', 'source', 'truncated'].map((name) => knownReader(trace, table, name)), thread = knownReader(trace, table, 'thread_name');
+		const read = ['worker_id', 'tid', 'source', 'truncated', 'cpu'].map((name) => knownReader(trace, table, name)), thread = knownReader(trace, table, 'thread_name');
 		for (let i = 0; i < table.rows.n; i++) {
 			if (Number.isNaN(table.rows.time[i])) continue;
-			const [worker, tid, source, cut] = read.map((f) => f(i));
-			all.push([table.rows.time[i], number(worker, NO_WORKER), shortNumber(tid), number(source), number(cut), table.columns[place]?.[i] >= 0 ? table.columns[place][i] : -1, thread(i) ?? '']);
+			const [worker, tid, source, cut, cpu] = read.map((f) => f(i));
+			all.push([table.rows.time[i], number(worker, NO_WORKER), shortNumber(tid), number(source), number(cut), table.columns[place]?.[i] >= 0 ? table.columns[place][i] : -1, thread(i) ?? '', cpu !== undefined]);
 		}
 	}
 	all.sort((a, b) => a[0] - b[0]);
-	for (const [time, worker, tid, source, cut, stack, thread] of all) {
+	for (const [time, worker, tid, source, cut, stack, thread, switched] of all) {
 		samples.time.push(time);
 		samples.worker.push(byTid.get(tid) ?? worker);
 		samples.tid.push(tid);
@@ -628,6 +628,7 @@ function samplesOf(trace) {
 		samples.stack.push(stack);
 		samples.cut.push(cut);
 		samples.thread.push(thread);
+		samples.switched.push(switched);
 	}
 	const byId = new Map(trace.workers.map((worker) => [worker.id, worker.polls]));
 	samples.worker.forEach((id, i) => {

@@ -21,8 +21,11 @@ function siteWeight(callback, inside) {
 	return samples ? all.reduce((sum, { cpu_ns: ns }) => sum + Number(ns), 0) / samples : 0;
 }
 
-/** Take the weights of |callbacks| and |workers|, those of |trace|'s process in a report. */
-export function takeWeights(trace, callbacks, workers) {
+/**
+ * Take the weights of |callbacks| and |workers|, those of |trace|'s process in a report, and the share of the time that
+ * has switches, if the report tells it.
+ */
+export function takeWeights(trace, callbacks, workers, switched) {
 	const sites = new Map(), spans = callbacks.filter((callback) => callback.way !== callback.name);
 	for (const callback of callbacks)
 		if (callback.sampled) sites.set(callback.location, siteWeight(callback, spans.filter(({ way, sampled }) => sampled && way?.startsWith(`${callback.name} > `))));
@@ -32,7 +35,7 @@ export function takeWeights(trace, callbacks, workers) {
 		if (!outside.has(id)) outside.set(id, []);
 		outside.get(id).push([row.time - length, row.time]);
 	}
-	weighed.set(trace, { sites, outside, byWorker: new Map(trace.workers.map((worker) => [worker.id, worker])),
+	weighed.set(trace, { sites, outside, switched, byWorker: new Map(trace.workers.map((worker) => [worker.id, worker])),
 		workers: new Map(workers.map(({ id, samples }) => [Number(id), { rounds: EMPTY, between: EMPTY, waits: EMPTY, ...samples }])) });
 }
 
@@ -45,6 +48,12 @@ function stratumOf({ outside }, { parks, id }, time) {
 	const row = lowerBound(parks.start, time, parks.n) - 1;
 	if (row >= 0 && (Number.isNaN(parks.end[row]) || time < parks.end[row])) return 'waits';
 	return isInside(outside.get(id), time) ? 'between' : 'rounds';
+}
+
+/** The share of the time that has switches; without a report as it was asked for. */
+export function switchShare(trace) {
+	const share = Number(weighed.get(trace)?.switched ?? trace.metadata.get('sched.switch_duty'));
+	return share > 0 && share < 1 ? share : 1;
 }
 
 /** CPU time of sample |i| of |trace|, in ns; 0: the trace tells no time. */

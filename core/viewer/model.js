@@ -133,7 +133,7 @@ export class Model {
 			if (trace) this.names[trace.number].set(callback.location, callback);
 		}
 		for (const [number, trace] of ofProcess)
-			if (trace) takeWeights(trace, (report.callbacks ?? []).filter(({ process }) => process === number), (report.workers ?? []).filter(({ process }) => process === number));
+			if (trace) takeWeights(trace, (report.callbacks ?? []).filter(({ process }) => process === number), (report.workers ?? []).filter(({ process }) => process === number), ofProcess.size === 1 ? report.samples?.switches_measured : undefined);
 		for (const { process, frames } of report.symbols ?? []) takeSymbols(ofProcess.get(process), frames);
 		for (const callback of report.callbacks ?? []) if (ofProcess.get(callback.process)) takePlaces(ofProcess.get(callback.process), callback);
 		this.findings = (report.findings ?? []).map((finding) => this.place(finding, ofProcess.get(finding.process)));

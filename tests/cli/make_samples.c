@@ -1,30 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
 /*
  * make_samples PACKING FILE < SCRIPT: a trace of what SCRIPT says, a line each; numbers may be hex.
  *
- *	module PATH BUILD-ID BASE SIZE NS	a file mapped at BASE; "-" for no build-id
- *	unload PATH BUILD-ID BASE SIZE NS
- *	sample NS ADDRESS...			the innermost first
- *	taken NS WORKER SOURCE TRUNCATED ADDRESS...	the same with all that a sample says; source
- *1: off the CPU spawn NS CALLBACK SITE [TASK [TEXT]]	addresses; `spawn_loc` has them, too, or
- *TEXT; task 1, unless told poll NS WORKER TASK CALLBACK SITE [TEXT]	a call of it begins end NS
- *WORKER park NS WORKER CPU-NS			its loop waits; the thread has used CPU-NS so far
- *	unpark NS WORKER CPU-NS
- *	offcpu NS WORKER TASK SLEPT READY	the call that ended just then was off the CPU for so
- *long, both in ns outside NS WORKER NS			its thread had left its loop at the second
- *NS row ADDRESS DEPTH NAME FILE LINE	"-" for no file rate N
- *bytes between samples of allocations, at 1600 alloc NS TID SIZE PLACE ADDRESSES...	PLACE: of
- *the block; 0: its end is not followed free NS TID SIZE PLACE NS		the second NS: of
- *its allocation overflow NS ALLOCS FREES EVICTED	samples that were lost blocked NS WORKER
- *FUNCTION NS		a call that took the second NS; the sample of its stack comes before enter
- *NS WORKER TID SPAN NAME		worker 255: a thread that runs no loop exit NS WORKER TID
- *SPAN close NS SPAN hz N					on-CPU samples a second of CPU time
- *	pid N
- *	program PATH
- *	loop WORKERS				the loop "main" of these workers
- *	lost NS EVENTS				the recorder had no room
- *	cut N					leave out the last N bytes
+ *   module PATH BUILD-ID BASE SIZE NS            a file mapped at BASE; "-" for no build-id
+ *   unload PATH BUILD-ID BASE SIZE NS
+ *   sample NS ADDRESS...                         the innermost first
+ *   taken NS WORKER SOURCE TRUNCATED ADDRESS...  with all that a sample says; source 1: off the CPU
+ *   switch NS WORKER ADDRESS...                  off the CPU, as a switch of a slice says it
+ *   spawn NS CALLBACK SITE [TASK [TEXT]]         addresses; `spawn_loc` has them, too, or TEXT;
+ *                                                task 1, unless told
+ *   poll NS WORKER TASK CALLBACK SITE [TEXT]     a call of it begins
+ *   end NS WORKER
+ *   park NS WORKER CPU-NS                        its loop waits; the thread has used CPU-NS so far
+ *   unpark NS WORKER CPU-NS
+ *   offcpu NS WORKER TASK SLEPT READY            the call that ended just then was off the CPU for
+ *                                                so long, both in ns
+ *   outside NS WORKER NS                         its thread had left its loop at the second NS
+ *   row ADDRESS DEPTH NAME FILE LINE             "-" for no file
+ *   rate N                                       bytes between samples of allocations, at 1600
+ *   alloc NS TID SIZE PLACE ADDRESSES...         PLACE: of the block; 0: its end is not followed
+ *   free NS TID SIZE PLACE NS                    the second NS: of its allocation
+ *   overflow NS ALLOCS FREES EVICTED             samples that were lost
+ *   blocked NS WORKER FUNCTION NS                a call that took the second NS; the sample of its
+ *                                                stack comes before
+ *   enter NS WORKER TID SPAN NAME                worker 255: a thread that runs no loop
+ *   exit NS WORKER TID SPAN
+ *   close NS SPAN
+ *   hz N                                         on-CPU samples a second of CPU time
+ *   duty SHARE                                   of the time, in which switches are told
+ *   pid N
+ *   program PATH
+ *   loop WORKERS                                 the loop "main" of these workers
+ *   lost NS EVENTS                               the recorder had no room
+ *   cut N                                        leave out the last N bytes
  */
+/* clang-format on */
 #include "config.h"
 
 #include <stdio.h>
@@ -54,7 +65,8 @@ enum {
 	PARK,
 	UNPARK,
 	OFF_CPU,
-	OUTSIDE
+	OUTSIDE,
+	SWITCH
 };
 
 #define FRAMES_MAX 128
@@ -101,6 +113,18 @@ static void put_taken(struct trace *t)
 	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
 		frames[n++] = strtoull(next, NULL, 0);
 	trace_event(t, TAKEN, ns, worker, 77 + worker, source, (uint64_t)trace_stack(t, n, frames), truncated);
+}
+
+static void put_switch(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), frames[FRAMES_MAX];
+	const char *next;
+	size_t n = 0;
+
+	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
+		frames[n++] = strtoull(next, NULL, 0);
+	trace_event(t, SWITCH, ns, worker, 77 + worker, (uint64_t)1,
+		    (uint64_t)trace_stack(t, n, frames), 1, (uint64_t)0);
 }
 
 static void put_alloc(struct trace *t)
@@ -262,6 +286,7 @@ static void begin(struct trace *t)
 	trace_builtin_fields(t, OFF_CPU, "OffCpuEvent",
 			     "worker_id task_id blocked_ns run_queue_ns");
 	trace_builtin_fields(t, OUTSIDE, "LoopOutsideEvent", "worker_id from_ns to_ns");
+	trace_builtin_fields(t, SWITCH, "CpuSampleEvent", "worker_id tid source callchain cpu");
 	trace_builtin_fields(t, CLOSE, "SpanCloseEvent", "span_id");
 	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
 }
@@ -285,6 +310,10 @@ int main(int argc, char **argv)
 			put_sample(&t);
 		else if (!strcmp(what, "taken"))
 			put_taken(&t);
+		else if (!strcmp(what, "switch"))
+			put_switch(&t);
+		else if (!strcmp(what, "duty"))
+			put_metadata(&t, "sched.switch_duty", 1600);
 		else if (!strcmp(what, "poll"))
 			put_poll(&t);
 		else if (!strcmp(what, "end"))

@@ -81,6 +81,8 @@ END_S
 run export --format folded --kind off-cpu -o - off.bin
 run export --format folded --kind off-cpu --weight samples -o - off.bin
 run flamegraph --kind off-cpu -o - off.bin | sed -n '/<text class="h"/p'
+"$dial9" report --section samples off.bin | sed -n '/left the CPU/,$p'
+run query off.bin "SELECT tid, stack, off_cpu_ns FROM samples WHERE source = 'off-cpu' ORDER BY time_ns"
 
 say "a callback of a library, long enough for the function that it calls to be looked for: in every format, with a chart and without"
 cat >library.script <<'END_S'

@@ -15,6 +15,34 @@ mkdir "$work/traces"
 for kind in small two life cut late spans callbacks odd repeats; do
 	"$top_builddir/tests/cli/make_trace" $kind zstd "$work/traces/$kind.bin.zst" 200
 done
+# Threads off the CPU, with loops and without, in switches and calls that blocked; with slices, and where these end first.
+for duty in 1 0.05; do
+	"$top_builddir/tests/cli/make_samples" plain "$work/traces/off_cpu_$duty.bin" <<-END
+		duty $duty
+		row 0x1010 0 nap svc.c 10
+		row 0x1020 0 save svc.c 11
+		spawn 2000 0x2000 0 1
+		poll 1000000 1 1 0x2000 0
+		switch 2000000 1 0x1010
+		switch 5000000 1 0x1010
+		taken 6000000 1 1 0 0x1020
+		blocked 6000000 1 fsync 9000000
+		switch 7000000 1 0x1010
+		end 15000000 1
+		park 15100000 1 0
+		switch 15200000 1 0x1010
+		unpark 25200000 1 0
+		switch 26000000 2 0x1010
+		taken 33000000 2 0 0 0x1020
+		switch 34000000 2 0x1010
+		poll 90000000 1 1 0x2000 0
+		switch 95000000 1 0x1010
+		end 350000000 1
+		poll 360000000 1 1 0x2000 0
+		switch 365000000 1 0x1010
+		end 2370000000 1
+	END
+done
 for demo in "$top_srcdir"/core/demo/*/; do
 	cp -R "$demo" "$work/traces/demo_$(basename "$demo")"
 done

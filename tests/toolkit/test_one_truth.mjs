@@ -10,13 +10,14 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readProcesses } from '../../core/toolkit/files.js';
 import { delaysOf } from '../../core/toolkit/compare.js';
-import { profileOf } from '../../core/toolkit/profile.js';
+import { blockingCalls, profileOf } from '../../core/toolkit/profile.js';
 import { eachCall } from '../../core/toolkit/runs.js';
 import { Durations } from '../../core/toolkit/statistics.js';
 import { nameOfSpan, isFunction } from '../../core/toolkit/spans.js';
 import { wakesBySender } from '../../core/toolkit/wakes.js';
 import { PARK, rowsNamed } from '../../core/toolkit/trace.js';
 import { WAKE_REASONS } from '../../core/toolkit/waking.js';
+import { takeWeights } from '../../core/toolkit/weights.js';
 import { Model } from '../../core/viewer/model.js';
 import { RUNS_TRACES } from './runs_trace.mjs';
 import { CLOSED_PANEL, callbacksOf, rangeOf, scopeOf } from '../../core/viewer/scope.js';
@@ -203,6 +204,18 @@ function spansOfPage(trace) {
 
 /* ---- the comparisons ---- */
 
+/** The time of all samples off the CPU: calls that blocked are a kind of profile of their own. */
+function offTimeOfPage(trace, report) {
+	takeWeights(trace, report.callbacks, report.workers, report.samples.switches_measured);
+	const away = profileOf(trace, 'off-cpu'), { samples } = trace, { rows, byStamp } = blockingCalls(trace);
+	let ns = away.unit === 'ns' ? [...away.weights.values()].reduce((sum, weight) => sum + weight, 0) : 0;
+	for (let i = 0; i < samples.time.length; i++) ns += samples.source[i] === 1 ? rows[byStamp.get(`${samples.time[i]}/${samples.worker[i]}`)]?.dur ?? 0 : 0;
+	return ns;
+}
+
+/** |ns|, or the report's figure, where no more lies between them than rounding: of each sample, and of the share, told in six digits. */
+const nearly = (ns, told) => (Math.abs(ns - told.off_cpu_ns) <= told.off_cpu + 2e-5 * ns ? told.off_cpu_ns : ns);
+
 function comparePage(lines, report, model, trace) {
 	const add = (...args) => lines.push(...differences(...args));
 	add('page: callbacks', callbacksOfReport(report), callbacksOfPage(model, trace));
@@ -215,6 +228,7 @@ function comparePage(lines, report, model, trace) {
 	add('page: all calls', { calls: pick(report.polls, ...QUANTILES) }, { calls: allCallsOfPage(trace) });
 	const cpu = profileOf(trace, 'cpu'), { samples } = trace;
 	add('page: samples', { trace: pick(report.samples, 'on_cpu', 'off_cpu') }, { trace: { on_cpu: cpu.samples, off_cpu: samples.time.length - cpu.samples } });
+	add('page: samples', { trace: { off_cpu_ns: report.samples.off_cpu_ns } }, { trace: { off_cpu_ns: nearly(offTimeOfPage(trace, report), report.samples) } });
 	const state = stateOf(model), recorded = recordedIn(trace), places = new Map();
 	for (const text of trace.strings) places.set(recorded(text), [...places.get(recorded(text)) ?? [], text]);
 	const inside = ({ location }) => {
@@ -248,10 +262,10 @@ function compareSql(lines, reports, trace, error) {
 	const all = rows(`SELECT process, ${quantilesIn('ns')} FROM (SELECT process, sum(duration_ns) AS ns FROM runs WHERE poll IS NOT NULL GROUP BY process, ifnull(caller, run)) GROUP BY process`);
 	const delays = rows(`SELECT process, ${quantilesIn('nullif(delay_ns, 0)')} FROM runs GROUP BY process`), wakes = rows('SELECT process, reason, count(*) AS n FROM wakes GROUP BY 1, 2');
 	const spans = rows(`SELECT process, name, ${quantilesIn('last_ns - first_ns')} FROM spans WHERE NOT callback GROUP BY 1, 2 HAVING count(last_ns)`);
-	const samples = rows("SELECT process, sum(source = 'on-cpu') AS on_cpu, sum(source = 'off-cpu') AS off_cpu, sum(source = 'on-cpu' AND poll IS NOT NULL) AS on_cpu_in_polls, sum(source = 'off-cpu' AND poll IS NOT NULL) AS off_cpu_in_polls, sum(worker IS NULL) AS off_worker FROM samples GROUP BY 1");
+	const samples = rows("SELECT process, sum(source = 'on-cpu') AS on_cpu, sum(source = 'off-cpu') AS off_cpu, sum(source = 'on-cpu' AND poll IS NOT NULL) AS on_cpu_in_polls, sum(source = 'off-cpu' AND poll IS NOT NULL) AS off_cpu_in_polls, sum(worker IS NULL) AS off_worker, ifnull(sum(off_cpu_ns), 0) AS off_cpu_ns FROM samples GROUP BY 1");
 	const traceFacts = rows('SELECT process, start_ns, end_ns, events AS total_events, lost_events FROM processes'), events = rows('SELECT process, name, count(*) AS n FROM events GROUP BY 1, 2');
 	const findings = rows('SELECT process, finding, severity, check_id, name, message FROM findings WHERE effect_of IS NULL ORDER BY finding');
-	const threads = rows('SELECT process, tid, name, worker, on_cpu_samples AS on_cpu, off_cpu_samples AS off_cpu FROM threads');
+	const threads = rows('SELECT process, tid, name, worker, on_cpu_samples AS on_cpu, off_cpu_samples AS off_cpu, off_cpu_ns FROM threads');
 	const names = rows('SELECT process, location, name, source, site, kind FROM callbacks'), tasks = rows('SELECT process, count(*) AS known, count(ended_ns) AS ended FROM tasks GROUP BY 1');
 	const blocked = rows('SELECT b.process, b.function, c.name AS callback, count(*) AS calls, sum(b.duration_ns) AS total_ns, max(b.duration_ns) AS longest_ns FROM blocking b JOIN runs r USING (run) JOIN callbacks c ON c.callback = r.callback GROUP BY 1, 2, 3');
 	void blocked; void tasks;
@@ -269,9 +283,10 @@ function compareSql(lines, reports, trace, error) {
 		add('SQL: wakes', { wakes: report.wake_to_poll.by_reason }, { wakes: of(wakes, i).reduce((sum, { reason, n }) => ({ ...sum, [reason ?? 'unknown']: (sum[reason ?? 'unknown'] ?? 0) + n }), {}) });
 		add('SQL: spans', byKey(report.spans.filter((s) => s.count), ({ name }) => name, (s) => pick(s, ...QUANTILES)), byKey(of(spans, i), ({ name }) => name, (s) => pick(s, ...QUANTILES)), error);
 		if (report.samples.on_cpu + report.samples.off_cpu) add('SQL: samples', { trace: pick(report.samples, 'on_cpu', 'off_cpu', 'on_cpu_in_polls', 'off_cpu_in_polls', 'off_worker') }, { trace: pick(of(samples, i)[0] ?? {}, 'on_cpu', 'off_cpu', 'on_cpu_in_polls', 'off_cpu_in_polls', 'off_worker') });
+		if (report.samples.off_cpu) add('SQL: samples', { trace: pick(report.samples, 'off_cpu_ns') }, { trace: { off_cpu_ns: nearly(of(samples, i)[0]?.off_cpu_ns, report.samples) } });
 		add('SQL: trace', { trace: pick(report.trace, 'start_ns', 'end_ns', 'total_events', 'lost_events') }, { trace: pick(of(traceFacts, i)[0] ?? {}, 'start_ns', 'end_ns', 'total_events', 'lost_events') });
 		add('SQL: events', { events: report.trace.events }, { events: Object.fromEntries(of(events, i).map(({ name, n }) => [name, n])) });
-		add('SQL: threads', byKey(report.samples.threads, ({ tid }) => tid, (t) => ({ ...pick(t, 'worker', 'on_cpu', 'off_cpu'), name: t.name || null })), byKey(of(threads, i).filter((t) => t.on_cpu + t.off_cpu), ({ tid }) => tid, (t) => pick(t, 'worker', 'on_cpu', 'off_cpu', 'name')));
+		add('SQL: threads', byKey(report.samples.threads, ({ tid }) => tid, (t) => ({ ...pick(t, 'worker', 'on_cpu', 'off_cpu', 'off_cpu_ns'), name: t.name || null })), byKey(of(threads, i).filter((t) => t.on_cpu + t.off_cpu), ({ tid }) => tid, (t) => pick(t, 'worker', 'on_cpu', 'off_cpu', 'off_cpu_ns', 'name')));
 		add('SQL: findings', byKey(report.findings, (f, n) => `${f.check} of ${f.name}: ${f.message}`, (f) => pick(f, 'severity')), byKey(of(findings, i), (f) => `${f.check_id} of ${f.name}: ${f.message}`, (f) => pick(f, 'severity')));
 	});
 }

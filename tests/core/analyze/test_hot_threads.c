@@ -39,7 +39,7 @@ static void free_stack(struct d9__stack *stack)
 static void add_sample(const struct d9__sampled *sample, const struct d9__stack *stack, unsigned times)
 {
 	while (times--)
-		CU_ASSERT_EQUAL(d9__hot_threads_add(&threads, sample, stack, NULL), 0);
+		CU_ASSERT_PTR_NOT_NULL(d9__hot_threads_add(&threads, sample, 0, stack, NULL));
 }
 
 static void add(uint32_t tid, const char *name, bool off_cpu, const struct d9__stack *stack, unsigned times)
@@ -179,16 +179,74 @@ static void test_switches_of_slices_are_scaled_and_calls_that_block_are_not(void
 	free_stack(b);
 }
 
+/* The thread of |sample|, which left the CPU at |ns| in a slice that ends at |slice_ns|. */
+static struct d9__hot_thread *leave(const struct d9__sampled *sample, uint64_t ns,
+				    uint64_t slice_ns, const struct d9__stack *stack)
+{
+	struct d9__hot_thread *thread = d9__hot_threads_add(&threads, sample, ns, stack, NULL);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
+	thread->absence.slice_ns = slice_ns;
+	return thread;
+}
+
+static void check_off_ns(double share, uint64_t nap_ns, uint64_t save_ns)
+{
+	struct d9__hot_function *functions;
+	size_t n;
+
+	functions = d9__hot_functions_off(&threads, share, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_EQUAL_FATAL(n, 2);
+	CU_ASSERT_STRING_EQUAL(functions[nap_ns < save_ns].frame.function, "nap");
+	CU_ASSERT_EQUAL(functions[nap_ns < save_ns].ns, nap_ns);
+	CU_ASSERT_STRING_EQUAL(functions[nap_ns > save_ns].frame.function, "save");
+	CU_ASSERT_EQUAL(functions[nap_ns > save_ns].ns, save_ns);
+	free(functions);
+}
+
+static void test_functions_off_the_cpu_are_told_by_time(void)
+{
+	const struct d9__sampled away = { .tid = 11, .off_cpu = true, .in_slice = true },
+				 blocked = { .tid = 11, .off_cpu = true };
+	struct d9__stack *a = make_stack(1, 0x400200, "save", true),
+			 *b = make_stack(2, 0x400300, "nap", true);
+	struct d9__hot_thread *thread;
+
+	/* Until the next sample, an event, and that one with the slice's end before: 10 + 20 + 100
+	 * (5). */
+	leave(&away, 1000, 2000, b);
+	thread = leave(&away, 1010, 2000, b);
+	d9__absence_end(&thread->absence, 1030);
+	d9__absence_end(&thread->absence, 1040);
+	thread = leave(&away, 1995, 2000, b);
+	d9__absence_end(&thread->absence, 2095);
+	/* A call that blocked, a switch in it, and one whose thread gave no sign any more. */
+	thread = leave(&blocked, 4000, 0, a);
+	d9__absence_blocked(&thread->absence, 400);
+	thread = leave(&away, 4100, 5000, b);
+	thread->absence.is_told = true;
+	leave(&away, 4400, 5000, b);
+	check_off_ns(1, 130, 400);
+	check_off_ns(0.05, 700, 400);
+	d9__hot_threads_release(&threads);
+	free_stack(a);
+	free_stack(b);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
 		{ "functions are told by thread, most often first",
 		  test_functions_are_told_by_thread_most_often_first },
-		{ "code without names is one per module", test_code_without_names_is_one_per_module },
+		{ "code without names is one per module",
+		  test_code_without_names_is_one_per_module },
 		{ "a thread leaves the CPU in the program and not in the kernel",
 		  test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel },
 		{ "switches of slices are scaled, and calls that block are not",
 		  test_switches_of_slices_are_scaled_and_calls_that_block_are_not },
+		{ "functions off the CPU are told by time",
+		  test_functions_off_the_cpu_are_told_by_time },
 		CU_TEST_INFO_NULL,
 	};
 
