@@ -28,6 +28,7 @@
 #include "segment/metadata.h"
 
 #define SAY_NS D9__SECOND_NS
+#define ROWS_NS D9__SECOND_NS /* to make unwind rows takes as long as all else at the start */
 
 /*
  * The loader; loop libraries, for which there is another table; what the C library loads for look-ups of names, as it
@@ -67,7 +68,7 @@ static struct d9__got_table tables[] = { TABLE(d9__call_hooks), TABLE(waits),
 enum stage { NOT_TRIED, TRYING, TRIED };
 static _Atomic(enum stage) stage;
 static char state[96]; /* source.blocking, once it was tried */
-static uint64_t said_ns; /* flush thread */
+static uint64_t said_ns, began_ns; /* flush thread; 0: not yet */
 
 static void fork_child(void)
 {
@@ -163,9 +164,14 @@ static void tick(void)
 
 	if (!d9__gate_open(D9__GATE_LOOP))
 		return;
+	if (!began_ns)
+		began_ns = now_ns;
 	/* First: without tables no address is known as one of code, and the stack of a call is empty. */
-	if (atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
+	if (atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed)) {
+		if (now_ns - began_ns >= ROWS_NS)
+			d9__unwind_tables_want_rows();
 		d9__unwind_tables_refresh(now_ns);
+	}
 	install();
 	if (now_ns - said_ns >= SAY_NS) {
 		said_ns = now_ns;
@@ -173,10 +179,21 @@ static void tick(void)
 	}
 }
 
+/* It may be asleep in a call, whose end then finds rows for its stack. */
+static void on_open_call(void)
+{
+	if (d9__unwind_tables_have_rows() ||
+	    !atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
+		return;
+	d9__unwind_tables_want_rows();
+	d9__unwind_tables_refresh(d9__clock_mono_ns());
+}
+
 static void start_ticks(void)
 {
 	pthread_atfork(NULL, NULL, fork_child);
 	d9__tick_add(tick);
+	d9__open_call_add(on_open_call);
 }
 
 void d9__blocking_start(void)

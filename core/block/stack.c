@@ -10,6 +10,7 @@
 #include "loop/thread_state.h"
 #include "record/sandbox.h"
 #include "sample/unwind.h"
+#include "sample/unwind_table.h"
 
 #define ROOMS 8 /* so many threads walk at once; further ones tell their caller alone */
 
@@ -70,6 +71,9 @@ __attribute__((noinline)) void d9__block_stack_take(struct d9__block_stack *stac
 	if (!room)
 		return;
 	know_thread(&room->unwind);
+	/* Too late for this call, of which the caller alone is told, unless it was seen open. */
+	if (!d9__unwind_tables_have_rows())
+		d9__unwind_tables_want_rows();
 	unwound = d9__unwind(&room->unwind, &registers, room->pcs, D9__UNWIND_MAX);
 	for (uint32_t i = 1; i < unwound.n; i++) {
 		if (room->pcs[i] != (uintptr_t)caller)

@@ -62,8 +62,11 @@ int d9__loop_prepare(void)
 
 	if (!err)
 		err = d9__recorder_ensure();
-	/* Where its first tasks are armed, and its first calls block, is looked up before the flush thread has made any. */
+	/* Where its first calls block is looked up before the flush thread has made tables, and
+	 * where its first tasks are armed with rows. */
 	blocking = atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed);
+	if (!err && d9__gate_word() & D9__GATE_ARM)
+		d9__unwind_tables_want_rows();
 	if (!err && (blocking || d9__gate_word() & D9__GATE_ARM) && !d9__unwind_table_now())
 		d9__unwind_tables_begin(d9__clock_mono_ns());
 	errno = saved;

@@ -350,8 +350,10 @@ static void tick(void)
 			      on ? atomic_load_explicit(&d9__sampling.segment_ns, memory_order_relaxed) : 0,
 			      memory_order_relaxed);
 	/* Where CPU sampling is off no other source does. */
-	if (on)
-		d9__unwind_tables_refresh(d9__clock_mono_ns());
+	if (!on)
+		return;
+	d9__unwind_tables_want_rows();
+	d9__unwind_tables_refresh(d9__clock_mono_ns());
 }
 
 void d9__waits_start(void)

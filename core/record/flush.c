@@ -267,6 +267,8 @@ static void look_at_open_calls(uint64_t now_ns)
 	} else {
 		d9__open_calls_look(&self->open, now_ns);
 	}
+	if (self->open.n)
+		d9__open_call_run();
 	if (self->open.n && (slot = d9__slot_self()))
 		d9__open_calls_tell(&self->open, slot, now_ns);
 }

@@ -38,6 +38,21 @@ void d9__tick_add(void (*fn)(void))
 	}
 }
 
+static _Atomic(void (*)(void)) on_open_call;
+
+void d9__open_call_add(void (*fn)(void))
+{
+	atomic_store_explicit(&on_open_call, fn, memory_order_release);
+}
+
+void d9__open_call_run(void)
+{
+	void (*fn)(void) = atomic_load_explicit(&on_open_call, memory_order_acquire);
+
+	if (fn)
+		fn();
+}
+
 uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, uint64_t tick_ns)
 {
 	uint64_t next = UINT64_MAX;

@@ -30,6 +30,13 @@ D9_API void d9__source_add(struct d9__source *source);
 /* Call |fn| once per tick, after the sources, recording on or off.  Any thread; for ever. */
 D9_API void d9__tick_add(void (*fn)(void));
 
+/* Call |fn| whenever a callback is found open for 10 ms or more.  Any thread; for ever; there is
+ * one. */
+void d9__open_call_add(void (*fn)(void));
+
+/* Flush thread: a callback was found open. */
+void d9__open_call_run(void);
+
 /*
  * Flush thread: ask those that are due.  Returns when the next one is due that has a shorter period
  * than |tick_ns|, as others are asked at the tick that follows; UINT64_MAX if none.

@@ -375,6 +375,7 @@ static int make_walkers(void)
 /* Make what samples need besides a recorder, because there is no flush thread yet, whose first tick would. */
 static bool prepare_samples(void)
 {
+	d9__unwind_tables_want_rows();
 	return !d9__unwind_tables_begin(d9__clock_mono_ns()) && !make_walkers() && !d9__alloc_live_init();
 }
 
@@ -524,6 +525,7 @@ static const char *obstacle(bool live)
 		return "off: libdial9-memory is not loaded; start the program by dial9 record --memory, or link it";
 	if (self.reason)
 		return self.reason;
+	d9__unwind_tables_want_rows();
 	if (d9__unwind_tables_refresh(d9__clock_mono_ns()) || make_walkers() || (live && d9__alloc_live_init()))
 		return "off: no memory";
 	return NULL;

@@ -64,7 +64,7 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 	return _URC_NO_REASON;
 }
 
-/* Before the flush thread has made tables, and where there are none. */
+/* Before the flush thread has made rows, and where there are none. */
 static struct walk walk_without_tables(void)
 {
 	struct walk walk = { .is_raw = true };
@@ -79,7 +79,7 @@ static struct walk walk_stack(const struct d9__stack_place *place)
 	struct d9__registers registers = { 0 };
 	struct d9__unwound unwound;
 
-	if (!d9__unwind_table_now())
+	if (!d9__unwind_tables_have_rows())
 		return walk_without_tables();
 	unwinder.low = place->low;
 	unwinder.high = place->high;

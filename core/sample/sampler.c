@@ -128,6 +128,7 @@ static void sample(struct d9__slot *own, uint32_t hz, bool off_cpu, uint64_t now
 	self.resting = false;
 	/* Or there is nothing else to record. */
 	self.cpu.asked = backend != D9_CPU_BACKEND_AUTO || !d9__gate_open(D9__GATE_LOOP);
+	d9__unwind_tables_want_rows();
 	d9__unwind_tables_refresh(now_ns);
 	due_ns = d9__sampled_look(own, now_ns);
 	if (hz)

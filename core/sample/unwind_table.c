@@ -79,6 +79,9 @@ static _Atomic(struct d9__unwind_table *) current;
 /* Set by handlers, taken by the flush thread: a module has |was_hit|; an address was in no span. */
 static _Atomic(bool) was_asked, was_nowhere;
 
+static _Atomic(bool) rows_wanted; /* by anybody, until the tables stop */
+static _Atomic(bool) has_rows;	  /* |current| has those that were wanted */
+
 static _Atomic(bool) is_busy; /* a thread brings the tables up to date */
 
 /* Protected by |lock| against forks. */
@@ -227,7 +230,8 @@ static size_t allowance(const struct module_rows *module)
 {
 	if (module && was_hit(module) && module->state <= ROWS_LARGE)
 		return n_rows < ALL_ROWS ? ALL_ROWS - n_rows : 1;
-	if (module && module->state != ROWS_WAITING)
+	if ((module && module->state != ROWS_WAITING) ||
+	    !atomic_load_explicit(&rows_wanted, memory_order_relaxed))
 		return 0;
 	return n_rows < EAGER_ROWS ? EAGER_ROWS - n_rows : 0;
 }
@@ -563,6 +567,7 @@ static void free_retired(uint64_t now_ns)
 
 static int rebuild(uint64_t now_ns)
 {
+	bool wanted = atomic_load_explicit(&rows_wanted, memory_order_relaxed);
 	struct d9__unwind_table *table;
 	int n, err;
 
@@ -581,6 +586,8 @@ static int rebuild(uint64_t now_ns)
 		d9__free(table);
 	else
 		publish(table, now_ns);
+	/* release: pairs with the acquire in d9__unwind_tables_have_rows() */
+	atomic_store_explicit(&has_rows, wanted, memory_order_release);
 	return 0;
 }
 
@@ -633,8 +640,27 @@ int d9__unwind_tables_begin(uint64_t now_ns)
 	return d9__modules_may_walk() ? d9__unwind_tables_refresh(now_ns) : 0;
 }
 
+void d9__unwind_tables_want_rows(void)
+{
+	if (raise_flag(&rows_wanted))
+		raise_flag(&was_asked);
+}
+
+bool d9__unwind_tables_have_rows(void)
+{
+	/* acquire: pairs with the release in rebuild() */
+	return !D9__UNWIND_TABLES || atomic_load_explicit(&has_rows, memory_order_acquire);
+}
+
+static void forget_rows(void)
+{
+	atomic_store_explicit(&has_rows, false, memory_order_relaxed);
+	atomic_store_explicit(&rows_wanted, false, memory_order_relaxed);
+}
+
 void d9__unwind_tables_stop(uint64_t now_ns)
 {
+	forget_rows();
 	if (atomic_load_explicit(&current, memory_order_relaxed))
 		publish(NULL, now_ns);
 	ever_walked = false;
@@ -644,6 +670,7 @@ void d9__unwind_tables_release(void)
 {
 	struct d9__unwind_table *table = atomic_load_explicit(&current, memory_order_relaxed);
 
+	forget_rows();
 	pthread_mutex_lock(&lock);
 	/* release: as in publish() */
 	atomic_store_explicit(&current, NULL, memory_order_release);

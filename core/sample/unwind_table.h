@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind tables: where executable memory is, and the unwind rows of all loaded modules, for handlers to look addresses
- * up in.
+ * Unwind tables: where executable memory is, and the unwind rows of all loaded modules, for
+ * handlers to look addresses up in.
  *
- * The flush thread makes them and publishes them as versions.  A version never changes: when modules come
- * or go there is a new one, and the old one is freed long after no handler can be using it any more.  The
- * rows of a module are made once and shared by all versions.
+ * The flush thread makes them and publishes them as versions.  A version never changes: when
+ * modules come or go there is a new one, and the old one is freed long after no handler can be
+ * using it any more.  The rows of a module are made once and shared by all versions.
  *
- * A version has the executable segments of modules, and the executable memory that no module has (of a compiler at run
- * time), for which the flush thread reads the kernel's list of mappings: after a look-up has found an address nowhere,
- * at most once a second.
+ * A version has the executable segments of modules, and the executable memory that no module has
+ * (of a compiler at run time), for which the flush thread reads the kernel's list of mappings:
+ * after a look-up has found an address nowhere, at most once a second.
  *
- * Rows are made of all modules until they take up 8 MiB; of further modules when a sample hits them; 32 MiB
- * is the limit.  On machines other than x86-64 there are no rows.
+ * Rows are made once something wants them, for a start takes a third longer with them: of all
+ * modules until they take up 8 MiB; of further modules when a sample hits them; 32 MiB is the
+ * limit.  On machines other than x86-64 there are no rows.
  */
 
 #pragma once
@@ -65,6 +66,15 @@ void d9__unwind_tables_stop(uint64_t now_ns);
 
 /* Free everything.  Only when no handler can be running any more.  Flush thread, or any when that has ended. */
 void d9__unwind_tables_release(void);
+
+/*
+ * Have the next refresh make rows.  Without them walks end at the innermost frame.  Any thread;
+ * async-signal-safe.
+ */
+void d9__unwind_tables_want_rows(void);
+
+/* Whether rows were made; true where there never are any.  Async-signal-safe. */
+bool d9__unwind_tables_have_rows(void);
 
 /* Around a fork.  The child has the parent's tables, which describe it as well; it may refresh them. */
 void d9__unwind_tables_fork_prepare(void);

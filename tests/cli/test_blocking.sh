@@ -389,6 +389,46 @@ END
 cc -O2 -g -D_FORTIFY_SOURCE=2 -o fortified fortified.c -levent || exit 99
 "$dial9" record --quiet -o "$work/tr.fortified" ./fortified || echo "status $?"
 "$dial9" report --width 200 --section blocking "$work/tr.fortified" | grep -o 'fetch_reply (fortified.c:[0-9]*)' | head -n 1
+say "without a profile, too, a call has its whole stack that is long, however soon, or comes later than a second"
+cat >alone.c <<'END'
+#include <event2/event.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static unsigned ms;
+
+__attribute__((noinline)) static void fetch(void)
+{
+	usleep(1000 * ms);
+	__asm__ volatile("");
+}
+
+static void on_request(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	fetch();
+	__asm__ volatile("");
+}
+
+int main(int argc, char **argv)
+{
+	struct event_base *base = event_base_new();
+	struct timeval after = { argc > 2 ? atoi(argv[1]) : 0, 10000 };
+
+	ms = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+	event_base_once(base, -1, EV_TIMEOUT, on_request, NULL, &after);
+	return event_base_dispatch(base) < 0;
+}
+END
+cc -O2 -g -o alone alone.c -levent || exit 99
+for when in '0 1000' '3 5'; do
+	rm -rf alone.tr
+	# shellcheck disable=SC2086 # words
+	"$dial9" record --quiet --cpu off -o alone.tr -- ./alone $when
+	"$dial9" events --format text -e BlockingCallEvent -e CpuSampleEvent alone.tr | grep -ow 'fetch\|on_request\|main' | tr '\n' ' '
+	echo
+done
+
 say "a sleep is told once, whether the kernel's switches show it, too, or alone"
 sleeps() {
 	echo "row 0x1010 0 save svc.c 10"

@@ -327,6 +327,7 @@ int main(void)
 	atomic_store(&d9__sampling.idle_ns, MEAN_MS * MS);
 	d9__gate_set(D9__GATE_ALL | D9__GATE_ARM);
 	loop = loop_events_add(D9_LIBRARY_LIBEVENT, &loop);
+	d9__unwind_tables_want_rows();
 	if (d9__unwind_tables_refresh(loop_ns))
 		return 99;
 	return d9_test_main("waits", tests);

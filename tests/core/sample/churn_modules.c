@@ -228,6 +228,7 @@ int main(int argc, char **argv)
 	sigaction(SIGPROF, &action, NULL);
 	sigaction(SIGUSR1, &action, NULL);
 	own_stack(&callers.unwinder);
+	d9__unwind_tables_want_rows();
 	d9__unwind_tables_refresh(now_ns());
 	pthread_create(&holder, NULL, hold_lock, NULL);
 	pthread_create(&sorting, NULL, sort, NULL);

@@ -283,6 +283,7 @@ int main(int argc, char **argv)
 	if (!plan.n)
 		return 99;
 	n_wanted = strtoull(argv[2], NULL, 10);
+	d9__unwind_tables_want_rows();
 	d9__unwind_tables_refresh(1);
 	action.sa_sigaction = plan.steps ? on_step : on_sample;
 	sigaction(plan.steps ? SIGTRAP : SIGPROF, &action, NULL);

@@ -239,6 +239,7 @@ int main(void)
 	walker.low = here - ((uintptr_t)1 << 20);
 	walker.high = here + PAGE;
 	walker.pid = getpid();
+	d9__unwind_tables_want_rows();
 	if (d9__unwind_tables_refresh(1))
 		return 99;
 	install();

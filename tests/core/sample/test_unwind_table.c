@@ -178,6 +178,7 @@ static struct d9__unwind_figures refresh(void)
 {
 	struct d9__unwind_figures figures;
 
+	d9__unwind_tables_want_rows();
 	CU_ASSERT_EQUAL(d9__unwind_tables_refresh(now_ns), 0);
 	d9__unwind_tables_figures(&figures);
 	return figures;
@@ -216,6 +217,25 @@ static void test_thread_of_the_programs_makes_no_tables_where_it_may_not_ask_the
 	may_walk = true;
 	CU_ASSERT_EQUAL(d9__unwind_tables_begin(now_ns), 0);
 	CU_ASSERT_PTR_NOT_NULL(d9__unwind_table_now());
+}
+
+static void test_rows_are_made_when_something_wants_them(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	CU_ASSERT_EQUAL(d9__unwind_tables_refresh(now_ns), 0);
+	CU_ASSERT(is_code(0x10000));
+	CU_ASSERT_EQUAL(cfa(0x10000), -1);
+	CU_ASSERT_FALSE(d9__unwind_tables_have_rows());
+	CU_ASSERT_EQUAL(n_copies, 0);
+	d9__unwind_tables_want_rows();
+	CU_ASSERT_FALSE(d9__unwind_tables_have_rows());
+	CU_ASSERT_EQUAL(d9__unwind_tables_refresh(now_ns), 0);
+	CU_ASSERT(d9__unwind_tables_have_rows());
+	CU_ASSERT_EQUAL(cfa(0x10000), 8);
+	/* They are wanted until the tables stop. */
+	d9__unwind_tables_stop(now_ns);
+	CU_ASSERT_FALSE(d9__unwind_tables_have_rows());
 }
 
 static void test_addresses_find_the_row_of_their_function(void)
@@ -571,6 +591,8 @@ static void test_child_has_the_tables_and_goes_on_with_them(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "rows are made when something wants them",
+		  test_rows_are_made_when_something_wants_them },
 		{ "addresses find the row of their function",
 		  test_addresses_find_the_row_of_their_function },
 		{ "a thread of the program's makes no tables where it may not ask the loader",
