@@ -28,6 +28,7 @@
 #define REST_ROUNDS 5
 #define SETTLE_MS   4000 /* until its first events are written it is not at rest */
 #define REST_MS	    4000
+#define START_MS    300 /* after it all threads have started */
 #define LIFE_S	    (2 + (SETTLE_MS + 2 * REST_MS) / 1000)
 
 static char dir[] = "/tmp/bench_process.XXXXXX";
@@ -79,7 +80,7 @@ static void starting(char *dial9, const char *preload)
 /* ---- attaching and resting ---- */
 
 struct rest {
-	double attach_ms, attach_cpu_ms, another_ms, resident_mib;
+	double attach_ms, attach_cpu_ms, another_ms, resident_mib, all_cpu_ms;
 };
 
 static struct event_base *new_base(void)
@@ -192,6 +193,48 @@ static struct rest end_of(struct server *server)
 	return result;
 }
 
+/* CPU of all threads of a process from its loop's start on, without a profile. */
+static double started_ms(bool recorded)
+{
+	struct rest *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double ms;
+	pid_t pid;
+
+	fflush(stdout);
+	if (shared == MAP_FAILED || (pid = fork()) < 0)
+		exit(2);
+	if (!pid) {
+		struct event_base *base = new_base();
+		double begin = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
+
+		setenv("DIAL9_CPU_PROFILE_ENABLED", "false", 1);
+		if (recorded) {
+			start_recorder();
+			if (d9_event_base_attach(base))
+				_exit(2);
+		}
+		event_base_loopexit(base, &(const struct timeval) { 0, 1000 * START_MS });
+		event_base_dispatch(base);
+		shared->all_cpu_ms = (bench_clock(CLOCK_PROCESS_CPUTIME_ID) - begin) / 1e6;
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	ms = shared->all_cpu_ms;
+	munmap(shared, sizeof(*shared));
+	return ms;
+}
+
+static void starting_all_threads(void)
+{
+	double more[ROUNDS];
+
+	for (unsigned i = 0; i < ROUNDS; i++)
+		more[i] = started_ms(true) - started_ms(false);
+	bench_value("a loop that starts, without a profile, all threads", "ms of CPU", more, ROUNDS,
+		    5);
+}
+
 static void attaching(void)
 {
 	double first[ROUNDS], cpu[ROUNDS], another[ROUNDS];
@@ -260,6 +303,7 @@ int main(int argc, char **argv)
 	starting(argv[1], argv[2]);
 	puts("SAME\tnothing to compare with\t1");
 	attaching();
+	starting_all_threads();
 	resting();
 	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
 	return system(command) ? 2 : 0;
