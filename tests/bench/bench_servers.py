@@ -15,7 +15,7 @@ a word why.
 
 evhttp's requests a second, too: as above, where the recorder's thread has to share the server's processor, and with another
 one for it that is idle, where ab shares the server's.  And with 50 and with 1,000 requests a second, how long the recorder's
-thread is on a CPU in a second.
+thread is on a CPU in a second; and the bytes of a request by type of event.
 
 Likewise, as flight-memcached, flight-nghttpd and flight-libsoup: two alone, one in flight mode, one in flight mode with eight
 triggers that do not fire.  Where there is valgrind, it counts what instructions of the loop's thread a request takes, which
@@ -265,16 +265,18 @@ def times_of(start, client, environments, rounds):
     return in_turn(servers, rounds, lambda server: server.load(client))
 
 
-def measure(what, start, client, environments, rounds, budget=0):
-    """|budget|: of all threads, recorder and samples included; 0: none."""
+def measure(what, start, client, environments, rounds, budget=0, loop_budget=0, recorder_budget=0):
+    """|budget|: of all threads, recorder and samples included; of the recorder's thread in ns; 0: none."""
     took = times_of(start, client, environments, rounds)
     for part, threads in enumerate(("of the loop", "of all threads")):
         plain, again, unsampled, sampled = ([times[part] for times in server] for server in took)
         if part == 0:
             same = statistics.median(b / a for a, b in zip(plain, again))
             print("SAME", f"{what}, not recorded", f"{same:.6g}", sep="\t")
-        figure(what, threads, sampled, "not recorded", [(a + b) / 2 for a, b in zip(plain, again)], budget if part else 0)
+        figure(what, threads, sampled, "not recorded", [(a + b) / 2 for a, b in zip(plain, again)], budget if part else loop_budget)
         figure(f"{what}, samples", threads, sampled, "recorded without samples", unsampled, BUDGET_OF_SAMPLES)
+    middle, low, high = (f"{ns:.6g}" for ns in quartiles([load[1] - load[0] for load in took[2]]))
+    print("FIGURE", f"{what}, recorder's thread, without samples", middle, "ns", "", 0, middle, low, high, recorder_budget, sep="\t", flush=True)
 
 
 # ---- evhttp: throughput, and few requests ----
@@ -349,6 +351,36 @@ def measure_rate(what, rate, start, environments, rounds):
         budget = RECORDER_BUDGET if rate == 50 else 0
         print("FIGURE", f"{what}, {rate} requests a second, recorder's thread{how}", f"{middle:.6g}", "ms/s", "", 0,
               f"{middle:.6g}", f"{low:.6g}", f"{high:.6g}", budget, sep="\t", flush=True)
+
+
+BYTES_BY_TYPE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bytes_by_type.mjs")
+
+
+def measure_bytes(what, start, client, environment):
+    """Bytes a request by type of event, those of 1 % and more, and on disk."""
+    if not shutil.which("node"):
+        return left_out("node is not installed")
+    folder = environment["DIAL9_TRACE_DIR"]
+    shutil.rmtree(folder, ignore_errors=True)
+    server = Server(start, environment)
+    server.load(client)
+    server.stop()
+    requests = client(0)[1]
+    rows = [line.split() for line in subprocess.run(["node", BYTES_BY_TYPE, folder], check=True, stdout=subprocess.PIPE, text=True)
+            .stdout.splitlines()]
+    stored = int(rows.pop()[1])
+    total = sum(int(size) for _, size, _ in rows)
+
+    def bytes_row(name, size):
+        each = f"{size / requests:.6g}"
+        print("FIGURE", f"{what}, {name}", each, "bytes", "", 0, each, each, each, 0, sep="\t", flush=True)
+
+    bytes_row("on disk", stored)
+    bytes_row(f"unpacked, {sum(int(events) for _, _, events in rows) / requests:.3g} events", total)
+    for name, size, _ in rows:
+        if int(size) >= total / 100:
+            bytes_row(f"unpacked, of {'schemas, texts and stacks' if name == '-' else name}", int(size))
+    return True
 
 
 def instructions(start, client, environment, folder, loads):
@@ -441,8 +473,8 @@ def main():
         recorded = dict(plain, LD_PRELOAD=preload, DIAL9_TRACE_DIR=os.path.join(folder, "trace"))
         environments = [plain, plain, dict(recorded, DIAL9_CPU_PROFILE_ENABLED="false"), recorded]
 
-        def row(what, start, load, budget):
-            measure(what, start, load, environments, int(rounds), budget)
+        def row(what, start, load, *budgets):
+            measure(what, start, load, environments, int(rounds), *budgets)
             return True
 
         def http_rows(start):
@@ -461,9 +493,11 @@ def main():
         rows = {
             "memcached": lambda: found("memcached") and row("memcached, per get", memcached, gets(client), 1.01),
             "evhttp": lambda: built(servers, 0, "libevent's evhttp") and found("ab")
-            and row("evhttp server under ab, per request", announced(servers[0]), ab_kept_alive, 1.045),
+            and row("evhttp server under ab, per request", announced(servers[0]), ab_kept_alive, 1.045, 1.03, 200),
             "http-throughput": lambda: built(servers, 0, "libevent's evhttp") and found("ab")
             and http_rows(announced(servers[0])),
+            "http-bytes": lambda: built(servers, 0, "libevent's evhttp") and found("ab")
+            and measure_bytes("evhttp server under ab, per request", announced(servers[0]), ab_kept_alive, recorded),
             "nghttpd": lambda: found("nghttpd", "h2load")
             and row("nghttpd under h2load, per request", nghttpd(folder), h2load, 1.03),
             "libsoup": lambda: built(servers, 1, "libsoup 3 (Debian: libsoup-3.0-dev)") and found("ab")
