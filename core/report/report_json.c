@@ -67,6 +67,7 @@ static void put_weight(struct d9__json *json, const char *key, const struct d9__
 	d9__json_double(json, "sample_ns", weight->sample_ns);
 	d9__json_bool(json, "about", weight->about);
 	d9__json_bool(json, "few_samples", weight->few);
+	d9__json_bool(json, "lonely", weight->lonely);
 	d9__json_close(json, '}');
 }
 

@@ -10,7 +10,7 @@ import { functionAt } from './runs.js';
 import { knownReader, pollAt, rowsNamed, tablesNamed } from './trace.js';
 import { lowerBound } from './table.js';
 import { sampleNs } from './time.js';
-import { weightOfSample } from './weights.js';
+import { lonelyNs, weightOfSample } from './weights.js';
 
 const IDLE_MEAN_MS = 10, HEAP_RATE = 524288;
 
@@ -196,7 +196,12 @@ function sampleProfile(trace, scope, wanted, unit = 'samples', weigh = () => 1) 
 
 function cpuProfile(trace, scope) {
 	const wanted = (i) => trace.samples.source[i] !== 1;
-	return sampleNs(trace) ? sampleProfile(trace, scope, wanted, 'ns', (i) => weightOfSample(trace, i)) : sampleProfile(trace, scope, wanted);
+	if (!sampleNs(trace)) return sampleProfile(trace, scope, wanted);
+	const profile = sampleProfile(trace, scope, wanted, 'ns', (i) => weightOfSample(trace, i)), { weights } = profile;
+	// Of a part of the time, or of the threads, it is not known.
+	const lonely = !scope.workers && scope.from <= trace.start && scope.to > trace.end ? lonelyNs(trace, scope.site < 0 ? null : trace.strings[scope.site]) : 0;
+	if (lonely) weights.set(-1, (weights.get(-1) ?? 0) + lonely);
+	return profile;
 }
 
 /** A profile of |rows|, which have time, stack and cut, by |weigh|(row), of those that are |inside|. */

@@ -35,7 +35,9 @@ export function takeWeights(trace, callbacks, workers, switched) {
 		if (!outside.has(id)) outside.set(id, []);
 		outside.get(id).push([row.time - length, row.time]);
 	}
-	weighed.set(trace, { sites, outside, switched, byWorker: new Map(trace.workers.map((worker) => [worker.id, worker])),
+	const lonely = [...callbacks.map(({ location, sampled }) => [location, sampled]), ...workers.flatMap(({ samples = {} }) => ['rounds', 'between', 'waits'].map((key) => [null, samples[key]]))]
+		.filter(([, weight]) => weight?.lonely).map(([location, weight]) => ({ location, ns: Number(weight.cpu_ns) }));
+	weighed.set(trace, { sites, lonely, outside, switched, byWorker: new Map(trace.workers.map((worker) => [worker.id, worker])),
 		workers: new Map(workers.map(({ id, samples }) => [Number(id), { rounds: EMPTY, between: EMPTY, waits: EMPTY, ...samples }])) });
 }
 
@@ -48,6 +50,11 @@ function stratumOf({ outside }, { parks, id }, time) {
 	const row = lowerBound(parks.start, time, parks.n) - 1;
 	if (row >= 0 && (Number.isNaN(parks.end[row]) || time < parks.end[row])) return 'waits';
 	return isInside(outside.get(id), time) ? 'between' : 'rounds';
+}
+
+/** CPU time that no sample met, in calls of |location| or, if that is null, in all of |trace|; in ns.  Without a report it is not known. */
+export function lonelyNs(trace, location) {
+	return (weighed.get(trace)?.lonely ?? []).reduce((sum, row) => sum + (location === null || row.location === location ? row.ns : 0), 0);
 }
 
 /** The share of the time that has switches; without a report as it was asked for. */

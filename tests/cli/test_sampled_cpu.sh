@@ -142,7 +142,7 @@ python3 sums.py || exit 1
 if "$top_srcdir/tests/support/has_node.sh"; then
 	node "$top_srcdir/tests/toolkit/sampled_cpu.mjs" t.bin t.json >page
 else
-	printf 'early 90000000\nlate 90000000\nidle 0\nspare 180000000\nall 430000000\n' >page
+	printf 'early 90000000\nlate 90000000\nidle 90000000\nspare 180000000\nall 520000000\n' >page
 fi
 sort page
 "$dial9" report -v t.bin | sed -n '/Where threads were/,/^$/p'
