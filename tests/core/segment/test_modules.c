@@ -382,8 +382,12 @@ static void *hold_nothing(void *held)
 	return NULL;
 }
 
+/* A busy machine may not let the thread run that tries it before the first one has waited enough.
+ */
 static bool asks_the_loader(void)
 {
+	while (!d9__modules_may_walk())
+		usleep(1000);
 	return d9__modules_may_walk() && d9__modules_have_code((const void *)(uintptr_t)note) && d9__modules_scan() == 1;
 }
 
