@@ -89,12 +89,14 @@ static inline uint64_t d9__io_calls(const struct d9__io *io)
 	return io->reads + io->writes + io->accepts;
 }
 
-/* Calls that brought something. */
+/* Calls that brought something: a look with MSG_PEEK is a read without bytes, and takes nothing. */
 static inline uint64_t d9__io_useful(const struct d9__io *io)
 {
 	uint64_t useless = io->again + io->eof + io->errors, calls = d9__io_calls(io);
+	uint64_t most = io->read_bytes + io->writes + io->accepts;
 
-	return calls > useless ? calls - useless : 0;
+	calls = calls > useless ? calls - useless : 0;
+	return calls < most ? calls : most;
 }
 
 static inline void d9__io_add(struct d9__io *sum, const struct d9__io *io)

@@ -116,6 +116,12 @@ static const char *name_errno(uint64_t number, char *buf, size_t size)
 	return buf;
 }
 
+/* Whether most calls were reads that ended well and took nothing: with MSG_PEEK. */
+static bool only_looks(const struct d9__io *io)
+{
+	return 2 * (d9__io_useful(io) + io->again + io->eof + io->errors) < d9__io_calls(io);
+}
+
 /* "read(7) returns 0", "accept(3) fails with EMFILE", "there is nothing to read or write (EAGAIN)":
  * the most frequent. */
 void d9__finding_nothing(const struct d9__io *io, char *buf, size_t size)
@@ -127,7 +133,9 @@ void d9__finding_nothing(const struct d9__io *io, char *buf, size_t size)
 
 	if (io->fd >= 0)
 		snprintf(fd, sizeof(fd), "%" PRId64, io->fd);
-	if (io->eof >= io->again && io->eof >= io->errors)
+	if (only_looks(io))
+		snprintf(buf, size, "read(%s) takes nothing (MSG_PEEK)", fd);
+	else if (io->eof >= io->again && io->eof >= io->errors)
 		snprintf(buf, size, "read(%s) returns 0", fd);
 	else if (io->errors >= io->again)
 		snprintf(buf, size, "%s(%s) fails with %s", call, fd,
@@ -138,6 +146,9 @@ void d9__finding_nothing(const struct d9__io *io, char *buf, size_t size)
 
 const char *d9__finding_nothing_advice(const struct d9__io *io)
 {
+	if (only_looks(io))
+		return "Take what there is and keep it until the message is whole: a look "
+		       "(MSG_PEEK) leaves it there, and the descriptor stays ready.";
 	if (io->eof >= io->again && io->eof >= io->errors)
 		return "Close the descriptor and free its event when read() returns 0: the peer "
 		       "has hung up, and the "

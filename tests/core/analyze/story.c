@@ -107,7 +107,8 @@ void story_begin(struct story *s)
 	trace_builtin_fields(t, RUN_QUEUE, "ProcessStateEvent", "resident_bytes runqueue_ns");
 	trace_builtin_fields(t, STACK_SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
 	trace_builtin_fields(t, TASK_IO, "TaskIoEvent",
-			     "worker_id task_id reads again eof errors last_errno");
+			     "worker_id task_id reads again eof errors last_errno "
+			     "read_bytes writes accepts");
 	trace_builtin_fields(t, STOPPED, "ProcessStoppedEvent", "from_ns to_ns");
 	trace_builtin(t, LOOP_TASKS, "LoopTasksEvent");
 	trace_schema(t, HELPER_RUN, "HelperRunEvent",
@@ -378,8 +379,11 @@ void story_put_aside(struct story *s, unsigned worker, uint64_t us, uint64_t wai
 
 void story_io(struct story *s, uint64_t us, uint64_t task, const struct story_io *io)
 {
+	uint64_t in_vain = io->again + io->eof + io->errors + io->looks;
+
 	trace_event(&s->t, TASK_IO, at(us), UINT64_C(0), task, io->reads, io->again, io->eof,
-		    io->errors, io->last_errno);
+		    io->errors, io->last_errno, io->reads > in_vain ? io->reads - in_vain : 0,
+		    io->writes, io->accepts);
 }
 
 void story_stop(struct story *s, uint64_t from_us, uint64_t to_us)

@@ -100,6 +100,8 @@ void story_put_aside(struct story *s, unsigned worker, uint64_t us, uint64_t wai
 /* Reads of |task| on worker 0, and how many of them brought nothing. */
 struct story_io {
 	uint64_t reads, again, eof, errors, last_errno;
+	uint64_t looks; /* of the reads, that take nothing; all others bring a byte or nothing */
+	uint64_t writes, accepts;
 };
 void story_io(struct story *s, uint64_t us, uint64_t task, const struct story_io *io);
 

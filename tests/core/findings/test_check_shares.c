@@ -388,6 +388,9 @@ static void test_callback_whose_reads_bring_nothing_works_for_nothing(void)
 		{ { .reads = 4000, .errors = 4000, .last_errno = 104 },
 		  "read() fails with ECONNRESET",
 		  "Close the descriptor" },
+		{ { .reads = 4000, .looks = 3990 },
+		  "read() takes nothing (MSG_PEEK)",
+		  "keep it until the message is whole" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -423,6 +426,8 @@ static void test_callback_whose_reads_bring_data_is_no_finding(void)
 {
 	static const struct story_io innocent[] = {
 		{ .reads = 4000 },
+		/* Each call looks how much there is before it takes that. */
+		{ .reads = 8000, .looks = 4000 },
 		/* Each call reads until there is nothing left. */
 		{ .reads = 8000, .again = 4000 },
 	};
