@@ -254,7 +254,10 @@ static uint64_t empty_wakes(const struct d9__callback_on *on, uint64_t ends)
 {
 	const struct d9__io *io = &on->io;
 	uint64_t useless = io->again + less(io->eof + io->errors, ends);
-	uint64_t empty = less(on->calls, d9__io_useful(io) + ends);
+	/* A listener is called for connections: what it reads from them and writes to them comes
+	 * after. */
+	uint64_t useful = io->accepts ? less(io->accepts, useless) : d9__io_useful(io);
+	uint64_t empty = less(on->calls, useful + ends);
 
 	/* Calls that take long do something, whatever their reads bring. */
 	if (on->ns >= EMPTY_CALL_NS * on->calls)

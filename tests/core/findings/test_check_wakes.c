@@ -25,9 +25,8 @@ static const struct d9__finding *empty_wakes(const struct story *s)
 	return story_finding_of(s, "empty-wakes");
 }
 
-/* For two seconds, each 4 ms: READ is called, of |reads| in all |again| bring nothing; by a timer,
- * or not. */
-static void reads(struct story *s, uint64_t n, uint64_t again, unsigned reason)
+/* For two seconds, each 4 ms: READ is called, and |io| comes of it; by a timer, or not. */
+static void answers(struct story *s, const struct story_io *io, unsigned reason)
 {
 	story_begin(s);
 	story_say(s, "source.io", "on");
@@ -39,8 +38,14 @@ static void reads(struct story *s, uint64_t n, uint64_t again, unsigned reason)
 		story_poll(s, 0, us, us + 10, 1, READ);
 		story_park(s, 0, us + 20, 0);
 	}
-	story_io(s, SECONDS(2) + 30, 1, &(struct story_io) { .reads = n, .again = again });
+	story_io(s, SECONDS(2) + 30, 1, io);
 	story_analyse(s);
+}
+
+/* Of |n| reads |again| bring nothing. */
+static void reads(struct story *s, uint64_t n, uint64_t again, unsigned reason)
+{
+	answers(s, &(struct story_io) { .reads = n, .again = again }, reason);
 }
 
 static void test_callback_that_wakes_and_reads_nothing_is_named(void)
@@ -78,6 +83,22 @@ static void test_callback_that_seldom_reads_nothing_wakes_for_something(void)
 	struct story s;
 
 	reads(&s, 500, 90, FD);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
+	story_free(&s);
+}
+
+/* It greets each connection that it gets: that makes up for none that another loop got. */
+static void test_listener_that_others_outrun_wakes_for_nothing_whatever_it_writes(void)
+{
+	struct story s;
+
+	answers(&s, &(struct story_io) { .accepts = 500, .again = 250, .writes = 250 }, FD);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->name, "app+0x100");
+	CU_ASSERT(has(empty_wakes(&s)->message, "a thundering herd"));
+	CU_ASSERT(has(empty_wakes(&s)->advice, "EPOLLEXCLUSIVE"));
+	story_free(&s);
+	/* All there are, in each call. */
+	answers(&s, &(struct story_io) { .accepts = 1000, .again = 500, .writes = 500 }, FD);
 	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
 	story_free(&s);
 }
@@ -255,7 +276,9 @@ static void test_process_that_computes_outside_of_its_loops_is_told(void)
 int main(void)
 {
 	static CU_TestInfo tests[] = {
-		{ "callback that wakes and reads nothing is named",
+		{ "listener that others outrun wakes for nothing, whatever it writes",
+	  test_listener_that_others_outrun_wakes_for_nothing_whatever_it_writes },
+	{ "callback that wakes and reads nothing is named",
 		  test_callback_that_wakes_and_reads_nothing_is_named },
 		{ "callback that polls by a timer is told to wait instead",
 		  test_callback_that_polls_by_a_timer_is_told_to_wait_instead },
