@@ -261,21 +261,28 @@ void d9__check_wake_storm(struct d9__findings *findings)
 
 /* ---- idle wakes ---- */
 
+/* Shorter calls look whether there is something to do, as most are; longer ones do it. */
+#define LOOK_NS (15 * D9__US_NS)
+
 static void idle_wakes(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__spell *spell = callback->spells[D9__SPELL_IDLE].worst;
 	uint64_t rate = d9__finding_rate(spell->calls, spell->ns);
+	bool looks = d9__histogram_quantile(&callback->durations, 0.5) < LOOK_NS;
 	struct d9__finding *finding;
 	struct d9__shown_name name;
 
 	name = d9__finding_name(callback);
-	finding = d9__finding_add(
-		findings, rate >= IDLE_WARNING_RATE ? D9__WARNING : D9__INFO, spell->calls,
-		"Make the period longer, set the timer only while there is something to look for, or wait for the "
-		"event instead of looking: it keeps the CPU from sleeping.",
-		"The timer %.*s wakes worker %" PRIu64 " %s times a second while there is nothing else "
-		"to do.",
-		name.len, name.text, spell->worker, d9__units_count(rate).text);
+	finding = d9__finding_add(findings,
+				  rate >= IDLE_WARNING_RATE && looks ? D9__WARNING : D9__INFO,
+				  spell->calls,
+				  "Make the period longer, set the timer only while there is "
+				  "something to look for, or wait for the "
+				  "event instead of looking: it keeps the CPU from sleeping.",
+				  "The timer %.*s wakes worker %" PRIu64
+				  " %s times a second while there is nothing else "
+				  "to do.",
+				  name.len, name.text, spell->worker, d9__units_count(rate).text);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "wakes an idle loop %s times a second",
 			      d9__units_count(rate).text);
@@ -283,10 +290,12 @@ static void idle_wakes(struct d9__findings *findings, const struct d9__callback 
 			       "it wakes an idle loop %s times a second",
 			       d9__units_count(rate).text);
 	add_spell(findings, finding, callback, D9__SPELL_IDLE);
-	d9__finding_add_evidence(findings, finding, NULL,
-				 "a tenth of a second counts if the loop slept for nine tenths of it and "
-				 "nine tenths of its calls were timers; a warning from %u a second on",
-				 IDLE_WARNING_RATE);
+	d9__finding_add_evidence(
+		findings, finding, NULL,
+		"a tenth of a second counts if the loop slept for nine tenths of it and "
+		"nine tenths of its calls were timers; a warning from %u a second on, if "
+		"most calls take under %s",
+		IDLE_WARNING_RATE, d9__units_ns(LOOK_NS).text);
 }
 
 void d9__check_idle_wakes(struct d9__findings *findings)

@@ -536,6 +536,17 @@ static void test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate(v
 	story_free(&s);
 }
 
+/* One that paces a stream, say, computes each time: what it costs is told, and no fault. */
+static void test_timer_that_works_each_time_is_no_fault_of_an_idle_process(void)
+{
+	struct round computes = { 1000, TIMER, 1000, 960, 30 };
+	struct story s;
+
+	rounds_story(&s, computes);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "idle-wakes")->severity, D9__INFO);
+	story_free(&s);
+}
+
 /* As gevent does: libev's prepare watchers run before each wait, and wake no task. */
 static void test_timer_beside_a_watcher_of_each_round_keeps_an_idle_process_awake(void)
 {
@@ -668,6 +679,8 @@ static const CU_TestInfo tests[] = {
 	{ "loop of GLib lost no wake", test_loop_of_glib_lost_no_wake },
 	{ "timer beside a watcher of each round keeps an idle process awake",
 	  test_timer_beside_a_watcher_of_each_round_keeps_an_idle_process_awake },
+	{ "timer that works each time is no fault of an idle process",
+	  test_timer_that_works_each_time_is_no_fault_of_an_idle_process },
 	{ "timer that keeps an idle process awake is named with its rate",
 	  test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate },
 	{ "timers that work or rest are no waste", test_timers_that_work_or_rest_are_no_waste },
