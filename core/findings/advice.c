@@ -33,6 +33,10 @@
 /* These end without any other thread or process that would have to run. */
 #define NEEDS_NOBODY WAITS_FOR_DISK SLEEPS
 
+/* They come back at once, and are asked again by who waits for another thread. */
+#define ASKS_FOR_LOCK " pthread_spin_lock pthread_spin_trylock pthread_mutex_trylock "
+#define ASKS_FOR_TURN " sched_yield pthread_yield thrd_yield g_thread_yield "
+
 struct remedy {
 	const char *names; /* between spaces */
 	const char *advice;
@@ -136,6 +140,13 @@ static const struct remedy computed[] = {
 	  "Take the loop's time (event_base_gettimeofday_cached(), ev_now(), g_source_get_time()), "
 	  "or set a timer where "
 	  "it waits for a moment: it asks for the time again and again." },
+	{ ASKS_FOR_LOCK,
+	  "Hold the lock for a few instructions only, or give the loop a copy of its own: another "
+	  "thread has the lock, and the CPU is busy with asking for it again and again." },
+	{ ASKS_FOR_TURN,
+	  "Let the other thread hand the result over by a queue and wake the loop (eventfd, "
+	  "event_active(), ev_async, g_idle_add()): it asks again and again whether another "
+	  "thread has come so far." },
 };
 
 /* Whether the call at |place|, "fdatasync(7)", is among |names|. */
@@ -296,10 +307,17 @@ static const char *of_library(const struct d9__callback *callback)
 	       "of yours inside it took most of the time.";
 }
 
+bool d9__advice_asks_again(const struct d9__callback *callback)
+{
+	const char *call = most_called(callback);
+
+	return call && is_among(call, ASKS_FOR_LOCK ASKS_FOR_TURN);
+}
+
 /* By the call in which samples found |callback|; NULL: it is none that has a remedy. */
 static const char *of_call(const struct d9__findings *findings, const struct d9__callback *callback)
 {
-	const char *call = most_called(callback), *advice;
+	const char *call = most_called(callback);
 	struct d9__io io = d9__callback_io(callback);
 
 	if (!call)
@@ -310,8 +328,7 @@ static const char *of_call(const struct d9__findings *findings, const struct d9_
 		if (is_among(call, READS))
 			return read_again;
 	}
-	advice = find(findings, computed, sizeof(computed) / sizeof(computed[0]), call);
-	return advice;
+	return find(findings, computed, sizeof(computed) / sizeof(computed[0]), call);
 }
 
 const char *d9__advice_long(const struct d9__findings *findings,

@@ -17,6 +17,10 @@ const char *d9__advice_slept(const struct d9__findings *findings,
 /* The one where that is not known; |pages|: it waits for pages from a disk. */
 const char *d9__advice_sleeps(bool pages);
 
+/* Whether samples found |callback| asking again and again for a lock or a turn: it waits for
+ * another thread, and does no work. */
+bool d9__advice_asks_again(const struct d9__callback *callback);
+
 /* The advice for long calls of |callback|, by what |verdict| says of them and by where samples
  * found it. */
 const char *d9__advice_long(const struct d9__findings *findings,

@@ -10,6 +10,7 @@
 #include "analyze/stalls.h"
 #include "findings/advice.h"
 #include "findings/check_parts.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* The long calls of a callback are few: one in so many. */
@@ -100,6 +101,33 @@ void d9__check_cold_start(struct d9__findings *findings)
 
 /* ---- longer and longer ---- */
 
+/* However short each call is yet: of so much of a loop's time it is told as a warning. */
+#define GROWING_SHARE 0.1
+
+static bool has_much(const struct d9__findings *findings, const struct d9__callback *callback)
+{
+	for (size_t i = 0; i < findings->analysis->timeline.n; i++) {
+		const struct d9__owners *owners = &findings->owners[i];
+
+		for (size_t j = 0; j < owners->n && owners->left_ns >= D9__SECOND_NS; j++)
+			if (owners->items[j].callback == callback &&
+			    d9__owners_share(owners, owners->items[j].ns) >= GROWING_SHARE)
+				return true;
+	}
+	return false;
+}
+
+static enum d9__severity growing_severity(const struct d9__findings *findings,
+					  const struct d9__callback *callback,
+					  const struct d9__growth *growth)
+{
+	enum d9__severity by_length = growth->to_ns > 5 * D9__MS_NS
+					      ? severity_of(growth->to_ns + 10 * D9__MS_NS)
+					      : D9__INFO;
+
+	return by_length == D9__INFO && has_much(findings, callback) ? D9__WARNING : by_length;
+}
+
 static void growing_calls(struct d9__findings *findings, const struct d9__callback *callback,
 			  const struct d9__growth *growth)
 {
@@ -109,15 +137,17 @@ static void growing_calls(struct d9__findings *findings, const struct d9__callba
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(
-		findings,
-		growth->to_ns > 5 * D9__MS_NS ? severity_of(growth->to_ns + 10 * D9__MS_NS) : D9__INFO,
-		growth->to_ns,
-		"Keep short what it goes through from end to end, look up instead of searching, grow buffers by "
-		"doubling: something gets longer with each call, as a list or table that is only added to, a "
+		findings, growing_severity(findings, callback, growth), growth->to_ns,
+		"Keep short what it goes through from end to end, look up instead of searching, "
+		"grow buffers by "
+		"doubling: something gets longer with each call, as a list or table that is only "
+		"added to, a "
 		"search without an index, a string or buffer that is copied to be made longer.",
-		"%.*s takes longer with each call: %s at first, %s at last, %s more each time over %s calls.",
-		name.len, name.text, d9__units_ns(growth->from_ns).text, d9__units_ns(growth->to_ns).text,
-		d9__units_ns(each_ns).text, d9__units_count(growth->calls).text);
+		"%.*s takes longer with each call: %s at first, %s at last, %s more each time over "
+		"%s calls.",
+		name.len, name.text, d9__units_ns(growth->from_ns).text,
+		d9__units_ns(growth->to_ns).text, d9__units_ns(each_ns).text,
+		d9__units_count(growth->calls).text);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "takes longer with each call: %s to %s in %s calls",
 			      d9__units_ns(growth->from_ns).text, d9__units_ns(growth->to_ns).text,
@@ -291,7 +321,9 @@ void d9__check_periodic_pause(struct d9__findings *findings)
 	for (size_t i = 0; i < findings->n_rhythms; i++) {
 		const struct d9__rhythm *rhythm = &findings->rhythms[i];
 
-		if (is_housekeeping(rhythm) && !d9__finding_is_explained(findings, most_of(rhythm)))
+		if (is_housekeeping(rhythm) &&
+		    !d9__finding_is_explained(findings, most_of(rhythm)) &&
+		    !d9__advice_asks_again(most_of(rhythm)))
 			periodic_pause(findings, rhythm);
 	}
 }

@@ -226,6 +226,26 @@ static void test_growth_is_seen_where_each_connection_is_a_task_of_its_own(void)
 	story_free(&s);
 }
 
+/* From 0.3 ms to 3 ms: a tenth of the loop's time, or less. */
+static uint64_t longer_up_to_3_ms(unsigned i)
+{
+	return 300 + 14 * i;
+}
+
+static void test_growth_is_a_warning_once_it_has_a_tenth_of_the_loop(void)
+{
+	static const uint64_t every[] = { MS(10), MS(40) };
+
+	for (unsigned i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
+		struct story s;
+
+		tell(&s, 200, every[i], longer_up_to_3_ms);
+		CU_ASSERT_EQUAL(story_finding_of(&s, "growing-calls")->severity,
+				i ? D9__INFO : D9__WARNING);
+		story_free(&s);
+	}
+}
+
 static uint64_t up_and_down(unsigned i)
 {
 	return 1000 + 300 * (i % 40);
@@ -504,6 +524,8 @@ static const CU_TestInfo tests[] = {
 	  test_growth_is_told_by_how_much_it_is_from_one_call_to_the_next },
 	{ "growth is seen where each connection is a task of its own",
 	  test_growth_is_seen_where_each_connection_is_a_task_of_its_own },
+	{ "growth is a warning once it has a tenth of the loop's time",
+	  test_growth_is_a_warning_once_it_has_a_tenth_of_the_loop },
 	{ "calls that vary do not grow", test_calls_that_vary_do_not_grow },
 	{ "pause that comes again and again in three callbacks is one finding",
 	  test_pause_that_comes_again_and_again_in_three_callbacks_is_one_finding },
