@@ -431,6 +431,9 @@ static void sleeping_callback(struct d9__findings *findings, const struct d9__ca
 	} else if (callback->n_asleep) {
 		d9__finding_asleep(asleep, place, sizeof(place));
 	}
+	/* Short ones are in what the longer ones, which were told, are in. */
+	if (!in[0] && callback->time.told.n)
+		in = callback->time.told.in[0].function;
 	remedy = d9__advice_slept(findings, callback, in);
 	finding = d9__finding_add(
 		findings, sleeping_severity(sleeping, D9__WARNING), sleeping->ns,

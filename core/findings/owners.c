@@ -302,27 +302,35 @@ const char *d9__owner_name(const struct d9__owner *owner, char *buf, size_t size
 	return buf;
 }
 
+/* Where |owner| sleeps: by what was told of most of that, or else by where it was found. */
+static void describe_place(const struct d9__analysis *a, const struct d9__owner *owner, char *buf,
+			   size_t size)
+{
+	const struct d9__callback *callback = owner->callback;
+	struct d9__finding_blocked blocked;
+	uint64_t told_ns = owner->told.n ? owner->told.in[0].ns : 0;
+
+	buf[0] = '\0';
+	if (d9__finding_blocked_most(a, callback, &blocked))
+		snprintf(buf, size, "%s %s", blocked.lock ? "for" : "in", blocked.what);
+	else if (callback->n_asleep && 2 * told_ns < owner->blocked_ns)
+		d9__finding_asleep(callback->asleep[0].place, buf, size);
+	else if (told_ns)
+		snprintf(buf, size, "in %s()", owner->told.in[0].function);
+}
+
 /* " (76 % asleep in read(3))" */
 static void describe_asleep(const struct d9__analysis *a, const struct d9__owners *owners,
 			    const struct d9__owner *owner, char *buf, size_t size)
 {
-	struct d9__finding_blocked blocked;
 	double share = d9__owners_share(owners, owner->blocked_ns);
-	const char *place = NULL;
+	char place[96];
 
 	buf[0] = '\0';
 	if (share < TOLD_SHARE || ASLEEP_PART * owner->blocked_ns < owner->ns)
 		return;
-	if (d9__finding_blocked_most(a, owner->callback, &blocked))
-		place = blocked.what;
-	else if (owner->told.n)
-		place = owner->told.in[0].function;
-	snprintf(buf, size, " (%.0f %% asleep%s%s%s)", 100 * share,
-		 !place					 ? ""
-		 : blocked.lock && place == blocked.what ? " for "
-							 : " in ",
-		 place ? place : "",
-		 place && !strchr(place, '(') && place != blocked.what ? "()" : "");
+	describe_place(a, owner, place, sizeof(place));
+	snprintf(buf, size, " (%.0f %% asleep%s%s)", 100 * share, place[0] ? " " : "", place);
 }
 
 void d9__owners_inside(const struct d9__analysis *a, char *buf, size_t size)

@@ -223,6 +223,29 @@ static void test_callback_that_sleeps_a_tenth_of_the_loop_s_time_is_told(void)
 	story_free(&s);
 }
 
+/* Each call sleeps for 3 ms in pieces, one piece in twenty calls is long enough to be told. */
+static void test_remedy_of_short_sleeps_is_that_of_the_few_longer_ones(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 300; i++) {
+		uint64_t us = MS(10) * i;
+
+		story_unpark(&s, 0, us, 0);
+		story_start(&s, 0, us, 1, ASK);
+		if (i % 20 == 0)
+			story_waited(&s, 0, us + 1100, 1, "nanosleep", 1100);
+		story_end(&s, 0, us + MS(4));
+		story_off_cpu(&s, 0, us + MS(4), 1, MS(3), 0);
+		story_park(&s, 0, us + MS(4), 0);
+	}
+	end(&s, SECONDS(3));
+	CU_ASSERT(has(blocked(&s)->message, "sleeps for 30 % of worker 0's time: 3.00 ms in each"));
+	CU_ASSERT(has(blocked(&s)->advice, "Set a timer"));
+	story_free(&s);
+}
+
 static void test_callback_that_sleeps_half_of_the_loop_s_time_is_critical(void)
 {
 	struct story s;
@@ -454,6 +477,8 @@ static void test_callback_that_reads_in_few_of_its_calls_is_no_finding(void)
 }
 
 static CU_TestInfo tests[] = {
+	{ "the remedy of short sleeps is that of the few longer ones",
+	  test_remedy_of_short_sleeps_is_that_of_the_few_longer_ones },
 	{ "a callback whose reads bring nothing works for nothing",
 	  test_callback_whose_reads_bring_nothing_works_for_nothing },
 	{ "the errno of an earlier second stays known",

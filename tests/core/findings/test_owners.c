@@ -531,7 +531,34 @@ static void test_sleep_that_waits_for_a_lock_is_told_as_that(void)
 	story_free(&s);
 }
 
+/* popen() took 2 ms of 400, and stdio, whose calls are not told, was found in a read. */
+static void test_sleep_is_where_it_was_found_if_less_than_half_of_it_was_told(void)
+{
+	for (unsigned most = 0; most < 2; most++) {
+		struct story s;
+
+		story_begin(&s);
+		story_park(&s, 0, 0, 0);
+		story_unpark(&s, 0, MS(500), 0);
+		story_start(&s, 0, MS(500), 1, ASK);
+		story_waited(&s, 0, MS(502), 1, "popen", MS(2));
+		story_asleep(&s, 0, MS(600), 1, "read(6)", 0, "");
+		if (most)
+			story_waited(&s, 0, MS(710), 1, "pclose", MS(200));
+		story_end(&s, 0, MS(1000));
+		story_off_cpu(&s, 0, MS(1000), 1, MS(400), 0);
+		story_park(&s, 0, MS(1000), 0);
+		analyse(&s);
+		text_is(&s, 3,
+			most ? "app+0x100 50 % (40 % asleep in pclose())"
+			     : "app+0x100 50 % (40 % asleep in read(6))");
+		story_free(&s);
+	}
+}
+
 static CU_TestInfo tests[] = {
+	{ "sleep is where it was found if less than half of it was told",
+	  test_sleep_is_where_it_was_found_if_less_than_half_of_it_was_told },
 	{ "shares are of what the machine left", test_shares_are_of_what_the_machine_left },
 	{ "unexplained time is the machine's as far as threads had no CPU",
 	  test_unexplained_time_is_the_machines_as_far_as_threads_had_no_cpu },
