@@ -260,6 +260,21 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 		 BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));
 }
 
+bool d9__owners_move_data(const struct d9__owners *owners)
+{
+	uint64_t io_ns = 0, all_ns = 0;
+
+	for (size_t i = 0; i < owners->n; i++) {
+		const struct d9__owner *owner = &owners->items[i];
+
+		if (owner->kind == D9__OWNER_CALLBACK)
+			all_ns += owner->ns;
+		if (d9__io_useful(&owner->io) && owner->ns > owner->blocked_ns)
+			io_ns += owner->ns - owner->blocked_ns;
+	}
+	return 2 * io_ns >= all_ns;
+}
+
 /* Whether the accounts of loops hold so much of the process's CPU time that no more than a rest
  * lies elsewhere. */
 static bool is_accounted(const struct d9__analysis *a)

@@ -64,6 +64,9 @@ struct d9__owners *d9__owners_make(const struct d9__sums *sums);
  */
 bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owners *owners);
 
+/* Whether half of the time in callbacks is of those that read, write or accept, and not asleep. */
+bool d9__owners_move_data(const struct d9__owners *owners);
+
 /*
  * Whether the loops of |a| had so much room, and the callbacks waited so little, that nothing can
  * be wrong with their time, whatever no check looks for.

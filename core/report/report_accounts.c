@@ -146,7 +146,7 @@ static void put_limit(FILE *out, const struct account *account)
 		 total_ns = d9__loop_time_total_ns(&account->worker->loop_time);
 
 	if (!d9__owners_saturated(account->worker, account->owners) ||
-	    2 * useful < d9__io_calls(io) || !useful)
+	    !d9__owners_move_data(account->owners) || 2 * useful < d9__io_calls(io) || !useful)
 		return;
 	fprintf(out, "; at its limit: %s %s a second",
 		d9__units_count(d9__finding_rate(useful, total_ns)).text,

@@ -556,7 +556,42 @@ static void test_sleep_is_where_it_was_found_if_less_than_half_of_it_was_told(vo
 	}
 }
 
+/* ASK reads in |ask_us| of each 10 ms, of which it sleeps |asleep_us|; TICK computes in the rest. */
+static bool moves_data(uint64_t ask_us, uint64_t asleep_us)
+{
+	struct story s;
+	bool moves;
+
+	story_begin(&s);
+	story_say(&s, "source.io", "on");
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t us = MS(10) * i;
+
+		story_unpark(&s, 0, us, 0);
+		story_start(&s, 0, us, 1, ASK);
+		if (asleep_us)
+			story_waited(&s, 0, us + asleep_us, 1, "read", asleep_us);
+		story_end(&s, 0, us + ask_us);
+		story_poll(&s, 0, us + ask_us, us + MS(9), 2, TICK);
+		story_park(&s, 0, us + MS(9), 0);
+	}
+	story_io(&s, MS(2000), 1, &(struct story_io) { .reads = 200 });
+	analyse(&s);
+	moves = d9__owners_move_data(&s.findings.owners[0]);
+	story_free(&s);
+	return moves;
+}
+
+static void test_loop_moves_data_where_half_of_its_calls_time_does(void)
+{
+	CU_ASSERT(moves_data(MS(5), 0));
+	CU_ASSERT_FALSE(moves_data(MS(4), 0));
+	CU_ASSERT_FALSE(moves_data(MS(5), MS(4)));
+}
+
 static CU_TestInfo tests[] = {
+	{ "loop moves data where half of its calls' time does",
+	  test_loop_moves_data_where_half_of_its_calls_time_does },
 	{ "sleep is where it was found if less than half of it was told",
 	  test_sleep_is_where_it_was_found_if_less_than_half_of_it_was_told },
 	{ "shares are of what the machine left", test_shares_are_of_what_the_machine_left },
