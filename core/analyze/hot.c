@@ -142,8 +142,16 @@ bool d9__hot_calls_loop(const struct d9__callback *callback, const struct d9__st
 	return false;
 }
 
+/* A place in a library whose functions have no names: one address says no more than the next. */
+static bool is_nameless(const struct d9__frame_name *frame)
+{
+	return !frame->known && frame->module && !d9__frame_is_program(frame);
+}
+
 static bool is_same(const struct d9__frame_name *a, const struct d9__frame_name *b)
 {
+	if (is_nameless(a) && is_nameless(b))
+		return !strcmp(a->module, b->module);
 	return a->function == b->function && a->file == b->file;
 }
 
@@ -226,16 +234,22 @@ const struct d9__stack *d9__hot_next(const struct d9__hot *hot, size_t *place, u
 
 /* ---- words ---- */
 
+/* Of several addresses none is where it is. */
+static const char *told(const struct d9__spot *spot, const struct d9__frame_name *frame)
+{
+	return is_nameless(frame) && spot->stack_n < spot->n ? frame->module : frame->function;
+}
+
 static void put_spot(FILE *out, const struct d9__spot *spot, uint64_t all)
 {
 	const struct d9__frame_name *own = &spot->stack->names[spot->frame];
 	const struct d9__frame_name *leaf = &spot->stack->names[d9__hot_leaf(spot->stack)];
 
-	fprintf(out, "%.0f %% in %s", 100 * (double)spot->n / (double)all, own->function);
+	fprintf(out, "%.0f %% in %s", 100 * (double)spot->n / (double)all, told(spot, own));
 	if (own->file)
 		fprintf(out, " (%s:%u", own->file, own->line);
 	if (spot->frame && strcmp(leaf->function, own->function) != 0)
-		fprintf(out, "%sin %s", own->file ? ", " : " (", leaf->function);
+		fprintf(out, "%sin %s", own->file ? ", " : " (", told(spot, leaf));
 	else if (!own->file)
 		return;
 	putc(')', out);

@@ -300,6 +300,10 @@ static const char *of_library(const struct d9__callback *callback)
 		       "methods of D-Bus "
 		       "objects, callbacks of asynchronous calls), which cannot be told apart "
 		       "here.";
+	if (strstr(callback->location, "TLS handshake"))
+		return "Have clients resume sessions (tickets, a cache), take an ECDSA key instead "
+		       "of RSA, or let a thread or a proxy in front shake hands: a handshake signs "
+		       "with the private key.";
 	return "Look at what it does for you (large reads and writes, many headers, name "
 	       "resolution), at "
 	       "filters, log and memory functions it calls: it is the loop library's own, and no "

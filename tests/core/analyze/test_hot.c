@@ -2,6 +2,7 @@
 /* Where the calls of a callback were found by samples. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,29 @@ static void test_what_a_library_does_is_told_as_the_function_that_asked_for_it(v
 	add(sort, 10);
 	check("100 % in sort_rows (svc.c:12, in qsort)");
 	free_stack(sort);
+}
+
+/* As in a stripped libcrypto, of which each sample has an address of its own. */
+static void test_what_a_library_without_names_does_is_told_by_its_module(void)
+{
+	char addresses[20][32];
+	struct d9__stack *stacks[20];
+
+	for (size_t i = 0; i < 20; i++) {
+		snprintf(addresses[i], sizeof(addresses[i]), "libcrypto.so.3+0x%zx00", i + 1);
+		stacks[i] = make_stack(i, addresses[i], "libcrypto.so.3", "on_tls", 12);
+		stacks[i]->names[0].known = false;
+		if (i >= 10) {
+			stacks[i]->names[1].module = "libevent-2.1.so.7";
+			stacks[i]->names[2].module = "libevent-2.1.so.7";
+		}
+		add(stacks[i], 1);
+	}
+	check("50 % in on_tls (svc.c:12, in libcrypto.so.3), 50 % in libcrypto.so.3");
+	add(stacks[10], 10);
+	check("100 % in libcrypto.so.3+0xb00");
+	for (size_t i = 0; i < 20; i++)
+		free_stack(stacks[i]);
 }
 
 static void test_what_the_cxx_library_does_in_the_program_is_told_likewise(void)
@@ -218,6 +242,8 @@ static void test_the_work_of_the_recorder_is_that_of_the_function_it_was_done_fo
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "what a library without names does is told by its module",
+		  test_what_a_library_without_names_does_is_told_by_its_module },
 		{ "what a library does is told as the function that asked for it",
 		  test_what_a_library_does_is_told_as_the_function_that_asked_for_it },
 		{ "what the C++ library does in the program is told likewise",
