@@ -81,6 +81,9 @@ judged libevent:convoy 'blocked-callback on_request' 'stand in it: workers'
 judged libevent:forks 'long-callback run_hook' 'posix_spawn'
 more libevent:write_again 'long-callback send_page' 'Wait for writability'
 more libevent:asks_time 'long-callback wait_for_device' "the loop's time"
+more libevent:spins_on_lock 'long-callback look_up_word' 'Hold the lock'
+more libevent:yields 'long-callback ask_worker' 'hand the result over'
+judged libevent:looks 'spin on_frame' 'nothing is read from it'
 judged libevent:joins 'blocked-callback on_render' 'hand the result over'
 more libevent:reads 'blocked-callback authorise' 'O_NONBLOCK'
 

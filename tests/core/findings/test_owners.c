@@ -556,7 +556,7 @@ static void test_sleep_is_where_it_was_found_if_less_than_half_of_it_was_told(vo
 	}
 }
 
-/* ASK reads in |ask_us| of each 10 ms, of which it sleeps |asleep_us|; TICK computes in the rest. */
+/* ASK reads in |ask_us| of each 10 ms, and sleeps in |asleep_us| of that; TICK has the rest. */
 static bool moves_data(uint64_t ask_us, uint64_t asleep_us)
 {
 	struct story s;

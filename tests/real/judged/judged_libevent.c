@@ -4,6 +4,7 @@
 #include <event2/thread.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,6 +322,93 @@ static void asks_time(bool innocent, double seconds)
 	event_base_dispatch(base);
 }
 
+/* Both ask again and again, the one for a lock that is held for 25 ms, the other for an answer. */
+static pthread_spinlock_t spin_lock;
+static volatile bool asked;
+
+static void *keep_rehashing(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		pthread_spin_lock(&spin_lock);
+		judged_compute(is_innocent ? 0 : 25);
+		pthread_spin_unlock(&spin_lock);
+		judged_sleep(75);
+	}
+	return NULL;
+}
+
+static void look_up_word(evutil_socket_t fd, short what, void *arg)
+{
+	UNUSED;
+	pthread_spin_lock(&spin_lock);
+	judged_compute(0.02);
+	pthread_spin_unlock(&spin_lock);
+}
+
+static void spins_on_lock(bool innocent, double seconds)
+{
+	struct event_base *base = with_clients(seconds);
+
+	is_innocent = innocent;
+	pthread_spin_init(&spin_lock, PTHREAD_PROCESS_PRIVATE);
+	spawn(keep_rehashing, NULL);
+	every(base, 4, look_up_word, NULL);
+	event_base_dispatch(base);
+}
+
+static void *keep_answering(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		judged_sleep(12);
+		asked = false;
+	}
+	return NULL;
+}
+
+static void ask_worker(evutil_socket_t fd, short what, void *arg)
+{
+	UNUSED;
+	asked = !is_innocent;
+	while (asked)
+		sched_yield();
+}
+
+static void yields(bool innocent, double seconds)
+{
+	struct event_base *base = with_clients(seconds);
+
+	is_innocent = innocent;
+	spawn(keep_answering, NULL);
+	every(base, 100, ask_worker, NULL);
+	event_base_dispatch(base);
+}
+
+/* Half of a message has come: it looks whether all of it is there, and leaves it where it is. */
+static void on_frame(evutil_socket_t fd, short what, void *arg)
+{
+	char bytes[32];
+
+	(void)what, (void)arg;
+	if (recv(fd, bytes, sizeof(bytes), is_innocent ? 0 : MSG_PEEK) < (ssize_t)sizeof(bytes))
+		return;
+	if (recv(fd, bytes, sizeof(bytes), 0) < 0)
+		abort();
+}
+
+static void looks(bool innocent, double seconds)
+{
+	struct event_base *base = with_clients(seconds);
+
+	is_innocent = innocent;
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	if (write(pair[1], "half of a frame", 15) != 15)
+		abort();
+	event_add(event_new(base, pair[0], EV_READ | EV_PERSIST, on_frame, NULL), NULL);
+	event_base_dispatch(base);
+}
+
 static void *render(void *arg)
 {
 	(void)arg;
@@ -539,6 +627,9 @@ int main(int argc, char **argv)
 		{ "forks", forks },
 		{ "write_again", write_again },
 		{ "asks_time", asks_time },
+		{ "looks", looks },
+		{ "spins_on_lock", spins_on_lock },
+		{ "yields", yields },
 		{ "joins", joins },
 		{ "reads", reads },
 		{ "endless_round", endless_round },
