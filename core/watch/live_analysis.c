@@ -106,6 +106,7 @@ int d9__live_analysis_read(struct d9__live_analysis *live)
 int d9__live_analysis_cut(struct d9__live_analysis *live)
 {
 	uint64_t quiet_ns = live->recorder->look.mono_ns - LATE_NS;
+	uint64_t loops_ns = d9__analysis_end_ns(&live->analysis);
 	struct d9__sums now = { .n_loops = 0 };
 	int err;
 
@@ -113,8 +114,9 @@ int d9__live_analysis_cut(struct d9__live_analysis *live)
 	/* No loop was there before. */
 	if (!live->before.n_loops && live->analysis.any_loop && !live->adopted)
 		live->from_ns = live->analysis.loop_first_ns;
-	if (live->analysis.last_ns > live->until_ns)
-		live->until_ns = live->analysis.last_ns;
+	/* The recorder's own may be newer: what loops did meanwhile is not in the segment yet. */
+	if (loops_ns > live->until_ns)
+		live->until_ns = loops_ns;
 	/* Where nothing is recorded nothing happened. */
 	if (live->recorder->look.mono_ns > LATE_NS && quiet_ns > live->until_ns)
 		live->until_ns = quiet_ns;
