@@ -52,6 +52,25 @@ bool d9__finding_is_endless(const struct d9__findings *findings,
 	return false;
 }
 
+static const char *advice_of(const struct d9__analysis *a, const struct d9__between *between)
+{
+	const struct d9__traced_task *task = d9__table_find(&a->tasks.table, between->one_task);
+
+	if (!between->one)
+		return "Handle fewer per round: the callbacks make each other ready, or too many "
+		       "are ready at once, and the loop does all that is ready before it looks at "
+		       "descriptors and timers again.";
+	if (task && task->reason == D9__WAKE_SIGNAL)
+		return "Send fewer signals, or write to a pipe or an eventfd instead, whose "
+		       "callback "
+		       "takes all there is: it is called once for each signal that came, and the "
+		       "loop looks at descriptors and timers only behind all of them.";
+	return "Do a limited amount of work, then let the loop go on: by a timer of 0 instead of "
+	       "event_active() or ev_feed_event() of itself, or at a lower priority. It makes "
+	       "itself ready again each time it runs, and the loop does all that is ready before "
+	       "it looks at descriptors and timers again.";
+}
+
 static void long_round(struct d9__findings *findings, const struct d9__worker *worker)
 {
 	const struct d9__between *between = &worker->round.between;
@@ -63,19 +82,7 @@ static void long_round(struct d9__findings *findings, const struct d9__worker *w
 	name = d9__finding_name(callback);
 	finding = d9__finding_add(
 		findings, worker->round.ns > ENDLESS_NS ? D9__CRITICAL : D9__WARNING,
-		worker->round.ns,
-		between->one ? "Do a limited amount of work, then let the loop go on: by a timer "
-			       "of 0 instead of "
-			       "event_active() or ev_feed_event() of itself, or at a lower "
-			       "priority. It makes "
-			       "itself ready again each time it runs, and the loop does all that "
-			       "is ready before "
-			       "it looks at descriptors and timers again."
-			     : "Handle fewer per round: the callbacks make each other ready, or "
-			       "too many are ready "
-			       "at once, and the loop does all that is ready before it looks at "
-			       "descriptors and "
-			       "timers again.",
+		worker->round.ns, advice_of(findings->analysis, between),
 		"Worker %" PRIu64
 		" was in one round of its loop for %s, and looked at no descriptor and no "
 		"timer meanwhile: it ran %s callbacks, %.*s most of the time.",

@@ -15,6 +15,7 @@
 #define GLIBS_OWN "libglib-2.0.so.0+0x52d70 @ libglib-2.0.so.0+0x52e00"
 #define FD    1
 #define TIMER 2
+#define SIGNAL 3
 #define ACTIVE 4
 #define CROSS_THREAD 5
 #define INTERNAL 7
@@ -411,7 +412,7 @@ static void test_round_that_does_not_end_is_told_by_who_keeps_it_going(void)
  * One round of 1,500 calls of 2 ms, of which the kernel took |taken_us| each, while another
  * callback waits for it to end.
  */
-static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us)
+static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us, unsigned reason)
 {
 	uint64_t us = 10;
 
@@ -420,7 +421,7 @@ static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us
 	story_unpark(s, 0, 1, 1);
 	story_wake(s, us, 0, 2, FD);
 	for (unsigned i = 0; i < 1500; i++, us += 2000) {
-		story_wake(s, us, 1, 1, ACTIVE);
+		story_wake(s, us, 1, 1, reason);
 		story_poll(s, 0, us, us + 1990, 1, WEB);
 		story_off_cpu(s, 0, us + 1990, 1, 0, taken_us);
 	}
@@ -436,16 +437,29 @@ static void test_endless_round_is_shortened_by_what_the_kernel_took(void)
 	const struct d9__finding *found;
 	struct story s;
 
-	found = round_beside(&s, 0);
+	found = round_beside(&s, 0, ACTIVE);
 	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
 	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 3.00 s");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
 	story_free(&s);
 
-	found = round_beside(&s, 995);
+	found = round_beside(&s, 995, ACTIVE);
 	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
 	CU_ASSERT_EQUAL(found->severity, D9__CRITICAL);
 	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 1.50 s");
+	CU_ASSERT(has(found->advice, "event_active()"));
+	story_free(&s);
+}
+
+/* libevent calls it once for each that came. */
+static void test_endless_round_of_signals_is_told_to_take_fewer(void)
+{
+	const struct d9__finding *found;
+	struct story s;
+
+	found = round_beside(&s, 0, SIGNAL);
+	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
+	CU_ASSERT(has(found->advice, "Send fewer signals"));
 	story_free(&s);
 }
 
@@ -637,6 +651,8 @@ static void test_what_the_recorder_had_no_room_for_or_could_not_follow_is_told(v
 }
 
 static const CU_TestInfo tests[] = {
+	{ "endless round of signals is told to take fewer",
+	  test_endless_round_of_signals_is_told_to_take_fewer },
 	{ "descriptor that is always ready for nothing is a spin",
 	  test_descriptor_that_is_always_ready_for_nothing_is_a_spin },
 	{ "descriptor that is always ready for something is no spin",
