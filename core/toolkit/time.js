@@ -147,6 +147,21 @@ function beginning(worker, facts, i) {
 	return { start: entries.time[entry], cpu: entries.cpu[entry], high: Math.max(before?.high ?? 0, entries.cpu[entry]) };
 }
 
+/** By row, before it: how long calls that ran a loop were open between their pieces, and no other call was. */
+function nestedOf(trace, facts, polls) {
+	if (facts.nested) return facts.nested;
+	const nested = facts.nested = new Float64Array(polls.n + 1), left = new Map(); // task -> what was when its newest piece ended
+	let called = 0;
+	for (let row = 0; row < polls.n; row++) {
+		const task = polls.task[row], start = polls.start[row], before = left.get(task);
+		nested[row + 1] = nested[row];
+		if (before && wakeOf(trace, task, start, start - 1)?.reason === RESUMPTION) nested[row + 1] += over(start - before.end, called - before.called + nested[row] - before.nested);
+		called += polls.dur[row];
+		left.set(task, { end: start + polls.dur[row], called, nested: nested[row + 1] });
+	}
+	return nested;
+}
+
 /**
  * The period before park |i|, or behind the last one: how long the worker was awake in it and where that went,
  * and what CPU time those |shorts| |shared| that have no reading of their own.
@@ -168,7 +183,10 @@ function periodOf(trace, worker, i) {
 	const used = seen ? over(parks.cpuBefore[i], began.cpu) : 0, cpu = seen ? over(parks.cpuBefore[i], began.high) : null;
 	period.awake = period.wall;
 	// A thread that left its loop, and slept before it entered one again.
-	if (seen && period.wall >= 1e6 && 2 * period.inCalls < period.wall && 2 * used < period.wall) period.awake = Math.max(period.inCalls, used);
+	if (seen && period.wall >= 1e6 && 2 * period.inCalls < period.wall && 2 * used < period.wall) {
+		const nested = nestedOf(trace, facts, polls), inside = period.inCalls + nested[last] - nested[first];
+		if (2 * inside < period.wall) period.awake = Math.max(inside, used);
+	}
 	shareCpu(period, cpu);
 	facts.last = period;
 	return period;

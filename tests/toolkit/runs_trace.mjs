@@ -5,7 +5,7 @@
 import { HEADER, SHAPES, event, pool, reset, schema, stream, u32, uleb } from './trace_bytes.mjs';
 
 const US = 1000, ORIGIN = 5e9;
-const START = 1, END = 2, PARK = 3, UNPARK = 4, WAKE = 5, SAMPLE = 6, SPAWN = 7, ENTER = 8, EXIT = 9, LOSS = 10;
+const START = 1, END = 2, PARK = 3, UNPARK = 4, WAKE = 5, SAMPLE = 6, SPAWN = 7, ENTER = 8, EXIT = 9, LOSS = 10, OFF_CPU = 11;
 const PLACES = ['bufferevent read @ svc+0x10', 'svc+0x20 @ svc+0x30', 'svc+0x40 @ svc+0x50', 'tick @ svc+0x60', 'work', 'overrun', 'io'];
 const SPAN_FIELDS = [['worker_id', 9], ['span_id', 9], ['parent_span_id', 137], ['span_name', 7]];
 
@@ -18,12 +18,14 @@ const enter = (us, worker, id, place) => [us, ENTER, uleb(worker), uleb(id), 0, 
 const leave = (us, worker, id, place) => [us, EXIT, uleb(worker), uleb(id), 0, u32(place)];
 const sample = (us, worker) => [us, SAMPLE, uleb(worker), u32(100 + worker), 0, u32(0)];
 const spawn = (us, task, place) => [us, SPAWN, uleb(task), u32(place), 1, u32(6)];
+const offCpu = (us, worker, task, ready) => [us, OFF_CPU, uleb(worker), uleb(task), uleb(0), uleb(ready * US)];
 const loss = (us, worker, from, to) => [us, LOSS, u32(100 + worker), uleb(worker), u32(5), uleb(9), uleb(ORIGIN + from * US), uleb(ORIGIN + to * US)];
 const RESUMED = 8;
 
 function traceOf(rows) {
 	const parts = [HEADER, SHAPES.start(START), SHAPES.end(END), SHAPES.park(PARK), SHAPES.unpark(UNPARK), SHAPES.wake(WAKE), SHAPES.sample(SAMPLE), SHAPES.spawn(SPAWN),
 		schema(ENTER, 'SpanEnter:libevent', SPAN_FIELDS), schema(EXIT, 'SpanExit:libevent', SPAN_FIELDS),
+		schema(OFF_CPU, 'OffCpuEvent', [['worker_id', 9], ['task_id', 9], ['blocked_ns', 9], ['run_queue_ns', 9]]),
 		schema(LOSS, 'RecorderLossEvent', [['tid', 13], ['worker_id', 9], ['cause', 7], ['events', 9], ['from_ns', 9], ['to_ns', 9]]), ...PLACES.map((text, i) => pool(i, text))];
 	for (const [us, id, ...bytes] of rows.sort((a, b) => a[0] - b[0])) parts.push(reset(BigInt(ORIGIN + us * US)), event(id, 0, ...bytes));
 	return stream(...parts);
@@ -55,6 +57,18 @@ function nested() {
 	return rows;
 }
 
+/** A loop inside of a call waits, and the machine is long in giving the thread a CPU then: it is in that call, and not asleep outside of all. */
+function suspended() {
+	const rows = [unpark(0, 0, 0)];
+	for (let i = 0; i < 10; i++) {
+		const at = 100 + i * 5000;
+		rows.push(start(at, 0, 8, 3), end(at + 200, 0), offCpu(at + 200, 0, 8, 0), park(at + 210, 0, 300 + i * 1000), unpark(at + 900, 0, 304 + i * 1000));
+		rows.push(start(at + 2000, 0, 9, 4), end(at + 2003, 0), wake(at + 2010, 8, 8, RESUMED), start(at + 2010, 0, 8, 3), end(at + 2030, 0), offCpu(at + 2030, 0, 8, 1000));
+		rows.push(park(at + 2040, 0, 370 + i * 1000), unpark(at + 4000, 0, 374 + i * 1000));
+	}
+	return rows;
+}
+
 /** One task runs on either loop, woken from the other; a wake that one used is none of the other's. */
 function moving() {
 	const rows = [unpark(0, 0, 0), unpark(0, 1, 0)];
@@ -81,4 +95,4 @@ function lossy() {
 }
 
 /** The traces by name. */
-export const RUNS_TRACES = Object.fromEntries(Object.entries({ handlers, nested, moving, unended, lossy }).map(([name, rows]) => [name, () => traceOf(rows())]));
+export const RUNS_TRACES = Object.fromEntries(Object.entries({ handlers, nested, suspended, moving, unended, lossy }).map(([name, rows]) => [name, () => traceOf(rows())]));
