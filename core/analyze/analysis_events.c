@@ -85,7 +85,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 		a->uninstrumented_polls += task->uninstrumented;
 		err = d9__latency_start(&a->latency, worker, task, ns);
 		if (!err)
-			err = d9__callback_begin(task->callback, worker->number);
+			err = d9__callback_begin(task->callback, worker->number, task->id);
 		task->next_number = task->callback->calls - 1;
 		task->next_run = ++a->callbacks.runs;
 		task->next_delay_ns = a->latency.newest_ns;
@@ -569,6 +569,7 @@ static int on_loop_outside(struct d9__analysis *a, const struct d9_event *event)
 	d9__loop_time_outside(&worker->loop_time,
 			      d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0),
 			      d9_event_known_u64(event, D9_LOOP_OUTSIDE_TO_NS, 0));
+	d9__replay_outside(worker);
 	d9__samples_between(&a->samples, worker,
 			    d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0),
 			    d9_event_known_u64(event, D9_LOOP_OUTSIDE_TO_NS, 0));

@@ -20,7 +20,7 @@ static int enter_inner(struct d9__analysis *a, struct d9__worker *worker, struct
 {
 	struct d9__callback *callback = d9__callbacks_at(&a->callbacks, inner.data, inner.len);
 
-	if (!callback || d9__callback_begin(callback, worker->number))
+	if (!callback || d9__callback_begin(callback, worker->number, worker->piece.task->id))
 		return -ENOMEM;
 	callback->span = true;
 	if (!callback->caller)
@@ -42,7 +42,7 @@ int d9__analysis_goes_on(struct d9__analysis *a, struct d9__worker *worker,
 		return -ENOMEM;
 	if (!task->callback)
 		task->callback = d9__callbacks_at(&a->callbacks, call->place.data, call->place.len);
-	if (!task->callback || d9__callback_begin(task->callback, worker->number))
+	if (!task->callback || d9__callback_begin(task->callback, worker->number, task->id))
 		return -ENOMEM;
 	task->next_number = task->callback->calls - 1;
 	task->next_run = ++a->callbacks.runs;

@@ -36,6 +36,26 @@ int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event)
 	return 0;
 }
 
+/*
+ * The call that |worker| ended just now slept for |ns|, and was ready for |ready_ns| without a CPU:
+ * behind its sleep, and in what it computed, as much as either took.
+ */
+static void call_slept(struct d9__worker *worker, const struct d9__traced_task *task, uint64_t ns,
+		       uint64_t ready_ns)
+{
+	const struct d9__piece *piece = &worker->piece;
+	uint64_t all_ns = piece->end_ns - piece->start_ns;
+	bool inner = piece->inner && 2 * piece->inner_ns >= all_ns;
+
+	if (piece->open || piece->task != task)
+		return;
+	if (ns + ready_ns < all_ns)
+		ns += (uint64_t)((double)ready_ns * (double)ns / (double)(all_ns - ready_ns));
+	else
+		ns = ns ? all_ns : 0;
+	d9__replay_call_slept(worker, inner ? piece->inner : task->callback, piece->end_ns, ns);
+}
+
 void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event *event,
 		       uint64_t blocked_ns, uint64_t taken_ns)
 {
@@ -49,6 +69,8 @@ void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event
 		reading.cpu_ns = d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0) +
 				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
 	d9__time_period_read(&task->call.worker->period, task->id, &reading);
+	if (task->call.pieces == 1)
+		call_slept(task->call.worker, task, blocked_ns, taken_ns);
 	d9__callback_time(task->callback, task->call.worker->number)->major_faults += major_faults;
 	if (task->call.stall)
 		task->call.stall->time.major_faults += major_faults;
@@ -102,6 +124,10 @@ int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piec
 	if (piece->inner &&
 	    d9__replay_call(worker, piece->inner, piece->end_ns, piece->inner_ns) < 0)
 		return -ENOMEM;
-	return d9__replay_call(worker, callback, piece->end_ns,
-			       ns - (piece->users.ns < ns ? piece->users.ns : ns));
+	if (d9__replay_call(worker, callback, piece->end_ns,
+			    ns - (piece->users.ns < ns ? piece->users.ns : ns)) < 0)
+		return -ENOMEM;
+	if (piece->told_ns)
+		call_slept(worker, piece->task, piece->told_ns, 0);
+	return 0;
 }

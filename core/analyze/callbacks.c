@@ -41,6 +41,7 @@ static void free_callback(struct d9__callback *callback)
 	d9__histogram_release(&callback->own);
 	d9__histogram_release(&callback->blocked);
 	d9__histogram_release(&callback->delays);
+	d9__histogram_release(&callback->own_delays);
 	d9__histogram_release(&callback->lateness);
 	free(callback->stale);
 	free(callback->lost);
@@ -268,7 +269,7 @@ static int add_on(struct d9__callback *callback, size_t worker)
 	return callback->on[worker] ? 0 : -ENOMEM;
 }
 
-int d9__callback_begin(struct d9__callback *callback, unsigned worker)
+int d9__callback_begin(struct d9__callback *callback, unsigned worker, uint64_t task)
 {
 	struct d9__callback_on *on = d9__callback_on(callback, worker);
 
@@ -276,9 +277,18 @@ int d9__callback_begin(struct d9__callback *callback, unsigned worker)
 	if (!on && add_on(callback, worker) < 0)
 		return -ENOMEM;
 	on = d9__callback_on(callback, worker);
-	if (on)
+	if (on) {
 		on->calls++;
+		on->latest_task = task;
+	}
 	return 0;
+}
+
+bool d9__callback_follows_itself(const struct d9__callback *callback, size_t worker, uint64_t task)
+{
+	const struct d9__callback_on *on = d9__callback_on(callback, worker);
+
+	return !on || !on->latest_task || on->latest_task == task;
 }
 
 bool d9__callback_ran_on(const struct d9__callback *callback, size_t worker)

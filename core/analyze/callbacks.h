@@ -119,6 +119,7 @@ static inline void d9__io_add(struct d9__io *sum, const struct d9__io *io)
 struct d9__callback_on {
 	struct d9__account time;
 	uint64_t calls;
+	uint64_t latest_task; /* that the latest of them was for; 0: none */
 	uint64_t alone; /* of them, in wakes in which nothing else was called, and how many wakes */
 	uint64_t wakes;
 	uint64_t by_timer; /* and by a timer */
@@ -149,6 +150,7 @@ struct d9__callback {
 	uint64_t over_1ms, over_10ms, over_50ms;
 	struct d9__histogram durations;
 	struct d9__histogram delays;   /* wake to poll */
+	struct d9__histogram own_delays; /* of these, behind a call for the same task on its loop */
 	struct d9__histogram lateness; /* timers: due to poll */
 	struct d9__account time; /* of its calls; the sum of all workers, complete at the end */
 	struct d9__weight weight; /* of samples in its calls */
@@ -327,8 +329,11 @@ int d9__callback_add_name(struct d9__callback *callback, const char *name, size_
 const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
 			       const struct d9__callback *callback, char *buf, size_t size);
 
-/* A call begins on the worker of number |worker|.  0 or -ENOMEM. */
-int d9__callback_begin(struct d9__callback *callback, unsigned worker);
+/* A call for |task| begins on the worker of number |worker|.  0 or -ENOMEM. */
+int d9__callback_begin(struct d9__callback *callback, unsigned worker, uint64_t task);
+
+/* Whether no call of |callback| on |worker| was for another task than |task| since one that was. */
+bool d9__callback_follows_itself(const struct d9__callback *callback, size_t worker, uint64_t task);
 
 /*
  * The calls on the worker of number |worker|; NULL: none began there, or they are counted for the

@@ -314,7 +314,7 @@ static void explain(struct d9__latency *latency, struct d9__worker *worker, uint
 }
 
 static int count_delay(struct d9__latency *latency, const struct d9__delay *delay,
-		       struct d9__callback *callback)
+		       struct d9__callback *callback, bool own)
 {
 	latency->over_100us += delay->ns > 100 * D9__US_NS;
 	latency->over_1ms += delay->ns > D9__MS_NS;
@@ -334,7 +334,8 @@ static int count_delay(struct d9__latency *latency, const struct d9__delay *dela
 		     delay->own_ns);
 	}
 	keep(latency->worst, &latency->n_worst, D9__DELAYS_MAX, delay, delay->ns);
-	if (d9__histogram_add(&callback->delays, delay->ns))
+	if (d9__histogram_add(&callback->delays, delay->ns) ||
+	    (own && d9__histogram_add(&callback->own_delays, delay->ns)))
 		return -ENOMEM;
 	return d9__histogram_add(&latency->delays, delay->ns);
 }
@@ -400,12 +401,11 @@ void d9__latency_period(struct d9__latency *latency, uint64_t worker, uint64_t f
 	share(latency->held, latency->n_held, worker, from_ns, to_ns, off_ns);
 }
 
-/* A wait from the end of the task's own call on is the loop's, as is what the loop found or woke itself. */
-static enum d9__replay_wake woken_by(const struct d9__worker *worker, const struct d9__traced_task *task,
-				     const struct d9__delay *delay, uint64_t wake_ns)
+/* Tasks that the loop found or woke itself are its own. */
+static enum d9__replay_wake woken_by(const struct d9__worker *worker,
+				     const struct d9__traced_task *task,
+				     const struct d9__delay *delay)
 {
-	if (delay->from_ns != wake_ns)
-		return D9__REPLAY_BY_LOOP;
 	if (delay->reason == D9__WAKE_TIMER || task->waker_worker >= D9__WORKER_OTHERS)
 		return D9__REPLAY_FROM_OUTSIDE;
 	return task->waker_worker == worker->id ? D9__REPLAY_BY_LOOP : D9__REPLAY_BY_OTHER_LOOP;
@@ -419,6 +419,7 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 				   .reason = task->reason };
 	uint64_t wake_ns;
 	uint64_t long_ns;
+	struct d9__replay_start start;
 
 	latency->newest_ns = UINT64_MAX;
 	if (!take_wake(task, ns, &wake_ns) || is_lost_between(worker, wake_ns, ns))
@@ -442,10 +443,18 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 	if (delay.reason == D9__WAKE_TIMER &&
 	    count_lateness(latency, worker, &delay, wake_ns, task->callback))
 		return -ENOMEM;
-	if (d9__replay_start(worker, task->callback, delay.from_ns, ns,
-			     woken_by(worker, task, &delay, wake_ns)))
+	start = (struct d9__replay_start) {
+		.callback = task->callback,
+		.wake_ns = wake_ns,
+		.from_ns = delay.from_ns,
+		.ns = ns,
+		.wake = woken_by(worker, task, &delay),
+		.timer = delay.reason == D9__WAKE_TIMER,
+		.own = d9__callback_follows_itself(task->callback, worker->number, task->id),
+	};
+	if (d9__replay_start(worker, &start))
 		return -ENOMEM;
 	if (delay.ns == 0)
 		return 0;
-	return count_delay(latency, &delay, task->callback);
+	return count_delay(latency, &delay, task->callback, start.own);
 }

@@ -176,7 +176,8 @@ int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 			return left_out ? 0 : -ENOMEM;
 		if (span->callback) {
 			span->callback->span = true;
-			if (d9__callback_begin(span->callback, worker->number))
+			if (d9__callback_begin(span->callback, worker->number,
+					       worker->piece.open ? worker->piece.task->id : 0))
 				return -ENOMEM;
 			span->number = span->callback->calls - 1;
 			span->run = ++callbacks->runs;

@@ -592,8 +592,9 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		worker->parks++;
 		worker->parked_ns += ns - worker->park.ns;
 		err = d9__rounds_unpark(worker, ns, ns - worker->park.ns);
-		if (ns - worker->park.ns >= SLEPT_NS)
-			d9__replay_slept(worker, ns);
+		/* A thread that is put aside while it only looks does not sleep. */
+		if (ns - worker->park.ns >= SLEPT_NS + (wait_ns == UINT64_MAX ? 0 : wait_ns))
+			d9__replay_slept(worker, worker->park.ns, ns);
 		d9__kernel_backlog_round(&worker->natural, worker->park.ns, ns,
 				  wait_ns != UINT64_MAX ? wait_ns : 0);
 		worker->slept.from_ns = worker->park.ns;

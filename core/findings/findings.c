@@ -368,9 +368,15 @@ static void add_gain(struct d9__findings *findings, struct d9__finding *finding)
 {
 	char text[160];
 	bool told = is_cause(finding) && is_replayable(findings, finding->callback);
-	int known =
-		told ? d9__replay_gain(findings->analysis, finding->callback, &finding->gain) : 0;
+	int known = 0;
 
+	/* A call that sleeps need not: what it computes beside that remains. */
+	if (told && !strcmp(finding->check, "blocked-callback"))
+		known = d9__replay_gain(findings->analysis, finding->callback, true,
+					&finding->gain);
+	if (told && !known)
+		known = d9__replay_gain(findings->analysis, finding->callback, false,
+					&finding->gain);
 	if (known < 0)
 		findings->err = known;
 	finding->has_gain = known > 0 && *d9__gain_text(&finding->gain, text, sizeof(text));

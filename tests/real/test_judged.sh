@@ -87,6 +87,9 @@ judged libevent:looks 'spin on_frame' 'nothing is read from it'
 judged libevent:joins 'blocked-callback on_render' 'hand the result over'
 more libevent:reads 'blocked-callback authorise' 'O_NONBLOCK'
 
+# Of one function for all clients each waits for the others.
+judged libevent:clients 'blocked-callback on_ask' 'nanosleep'
+
 # A round that does not end, and one priority before all others, beside neighbours that wait.
 judged libevent:endless_round 'long-round poll_queue'
 judged libevent:starved 'unfair on_stream'

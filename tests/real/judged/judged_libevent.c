@@ -616,6 +616,59 @@ static void eight_between(bool innocent, double seconds)
 	run_threads(EIGHT, drive_part, seconds);
 }
 
+/* ---- one function for many clients ---- */
+
+#define CLIENTS 40
+
+static int asking[CLIENTS][2];
+
+/* Asks another service, which answers soon. */
+static void on_ask(evutil_socket_t fd, short what, void *arg)
+{
+	char byte;
+
+	UNUSED;
+	if (read(fd, &byte, 1) != 1)
+		return;
+	if (!is_innocent)
+		judged_sleep(1.5);
+	if (write(fd, &byte, 1) != 1)
+		abort();
+}
+
+/* All ask at once, have their answers, and think. */
+static void *ask(void *arg)
+{
+	char byte = 'q';
+
+	(void)arg;
+	for (;;) {
+		for (unsigned i = 0; i < CLIENTS; i++)
+			if (write(asking[i][1], &byte, 1) != 1)
+				abort();
+		for (unsigned i = 0; i < CLIENTS; i++)
+			if (read(asking[i][1], &byte, 1) != 1)
+				abort();
+		judged_sleep(60);
+	}
+	return NULL;
+}
+
+static void clients(bool innocent, double seconds)
+{
+	struct event_base *base = event_base_new();
+
+	is_innocent = innocent;
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, asking[i]))
+			abort();
+		event_add(event_new(base, asking[i][0], EV_READ | EV_PERSIST, on_ask, NULL), NULL);
+	}
+	spawn(ask, NULL);
+	every(base, seconds * 1e3, stop, base);
+	event_base_dispatch(base);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct judged programs[] = {
@@ -634,6 +687,7 @@ int main(int argc, char **argv)
 		{ "reads", reads },
 		{ "endless_round", endless_round },
 		{ "starved", starved },
+		{ "clients", clients },
 		{ "eight", eight },
 		{ "eight_between", eight_between },
 		{ NULL, NULL },
