@@ -498,10 +498,19 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
-	uint64_t taken_ns, blocked_ns;
+	const struct d9__piece *piece =
+		task && task->call.worker ? &task->call.worker->piece : NULL;
+	uint64_t taken_ns, blocked_ns, held_up_ns;
 
 	d9__analysis_off_cpu(event, &blocked_ns, &taken_ns);
 	a->off_cpu_seen = true;
+	/* The machine took from it as well when that kept a CPU from another thread, for which it
+	 * waits. */
+	if (piece && piece->task == task && !piece->open) {
+		held_up_ns = piece->held_up_ns < blocked_ns ? piece->held_up_ns : blocked_ns;
+		blocked_ns -= held_up_ns;
+		taken_ns += held_up_ns;
+	}
 	if (task && task->call.pieces) {
 		task->call.read = true;
 		task->call.slept_ns += blocked_ns;

@@ -37,6 +37,12 @@ static inline uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k
 /* A BlockingCallEvent of the call that is open.  0 or -ENOMEM. */
 int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event);
 
+/*
+ * How long the call of a BlockingCallEvent waited for a lock whose holder had no CPU: as large a
+ * part of it as of what is known of the holder.
+ */
+uint64_t d9__analysis_held_up_ns(const struct d9_event *event);
+
 /* An OffCpuEvent of |task|'s call, which ended just now: of it blocked, and ready without a CPU. */
 void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event *event, uint64_t blocked_ns,
 		       uint64_t taken_ns);

@@ -46,13 +46,14 @@ static int spell_place(char *buf, size_t size, const struct d9__blocked_event *e
 }
 
 /* Of what the open call of |task| blocks in, the place where it does so longest is where it sleeps. */
-static int add_asleep(struct d9__analysis *a, struct d9__traced_task *task, const struct d9__blocked_event *event)
+static int add_asleep(struct d9__analysis *a, struct d9__traced_task *task,
+		      const struct d9__blocked_event *event, uint64_t held_up_ns)
 {
 	char where[64];
 	int len = spell_place(where, sizeof(where), event), err;
 	bool fresh = !task->asleep || task->asleep_ns < task->last_start_ns, same;
 
-	task->waits_ns += event->ns;
+	task->waits_ns += event->ns - held_up_ns;
 	same = !fresh && task->asleep_for_ns && !strcmp(task->asleep, where);
 	if (!fresh && !same && event->ns <= task->asleep_for_ns)
 		return 0;
@@ -102,6 +103,8 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 			callback_of(a, d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TASK, 0)),
 		.held_ns = d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_NS, 0),
 		.held_cpu_ns = d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_CPU_NS, UINT64_MAX),
+		.held_ready_ns =
+			d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_READY_NS, UINT64_MAX),
 	};
 	struct d9_text holder = d9__known_text(event, D9_BLOCKING_CALL_HOLDER_NAME);
 	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, call.worker);
@@ -122,7 +125,7 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 	}
 	if (stack_of(a, event, D9_BLOCKING_CALL_HOLDER_STACK, &call.held_stack) || d9__blocked_add(&a->blocked, &call))
 		return -ENOMEM;
-	return add_asleep(a, task, &call);
+	return add_asleep(a, task, &call, d9__analysis_held_up_ns(event));
 }
 
 static int on_stuck_poll(struct d9__analysis *a, const struct d9_event *event)

@@ -10,12 +10,24 @@
 /* Functions that block, by name, in a whole trace. */
 #define FUNCTIONS_MAX 256
 
+uint64_t d9__analysis_held_up_ns(const struct d9_event *event)
+{
+	uint64_t ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
+	uint64_t held_ns = d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_NS, 0);
+	uint64_t ready_ns = d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_READY_NS, 0);
+
+	if (!held_ns || ready_ns >= held_ns)
+		return held_ns ? ns : 0;
+	return (uint64_t)((double)ns * (double)ready_ns / (double)held_ns);
+}
+
 int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t id = d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, 0);
 	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, id);
 	struct d9_text function = d9__known_text(event, D9_BLOCKING_CALL_FUNCTION);
-	uint64_t ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
+	uint64_t held_up_ns = d9__analysis_held_up_ns(event);
+	uint64_t ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0) - held_up_ns;
 	struct d9__piece *piece = worker ? &worker->piece : NULL;
 	struct d9__callback *callback;
 	const char *name = "another call";
@@ -31,29 +43,34 @@ int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event)
 	}
 	callback = piece->users.open ? piece->users.callback : piece->task->callback;
 	piece->told_ns += ns;
+	piece->held_up_ns += held_up_ns;
 	d9__time_told_add(&d9__callback_time(callback, worker->number)->told, name, ns);
 	d9__time_told_add(&worker->period.told, name, ns);
 	return 0;
 }
 
-/*
- * The call that |worker| ended just now slept for |ns|, and was ready for |ready_ns| without a CPU:
- * behind its sleep, and in what it computed, as much as either took.
- */
-static void call_slept(struct d9__worker *worker, const struct d9__traced_task *task, uint64_t ns,
-		       uint64_t ready_ns)
+/* The call that |worker| ended just now slept for |ns|, and waited for a CPU behind that. */
+static void call_slept(struct d9__worker *worker, const struct d9__traced_task *task, uint64_t ns)
 {
 	const struct d9__piece *piece = &worker->piece;
 	uint64_t all_ns = piece->end_ns - piece->start_ns;
 	bool inner = piece->inner && 2 * piece->inner_ns >= all_ns;
 
-	if (piece->open || piece->task != task)
-		return;
-	if (ns + ready_ns < all_ns)
-		ns += (uint64_t)((double)ready_ns * (double)ns / (double)(all_ns - ready_ns));
-	else
-		ns = ns ? all_ns : 0;
-	d9__replay_call_slept(worker, inner ? piece->inner : task->callback, piece->end_ns, ns);
+	if (!piece->open && piece->task == task)
+		d9__replay_call_slept(worker, inner ? piece->inner : task->callback, piece->end_ns,
+				      ns < all_ns ? ns : all_ns);
+}
+
+/*
+ * Of the time that the thread was ready without a CPU, how much it was so behind its sleeps: as
+ * many parts of it as it gave up the CPU itself.
+ */
+static uint64_t ready_behind_sleeps(const struct d9_event *event, uint64_t ready_ns)
+{
+	uint64_t own = d9_event_known_u64(event, D9_OFF_CPU_VOLUNTARY_SWITCHES, 1);
+	uint64_t all = own + d9_event_known_u64(event, D9_OFF_CPU_INVOLUNTARY_SWITCHES, 0);
+
+	return all ? (uint64_t)((double)ready_ns * (double)own / (double)all) : 0;
 }
 
 void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event *event,
@@ -70,7 +87,8 @@ void d9__analysis_read(const struct d9__traced_task *task, const struct d9_event
 				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
 	d9__time_period_read(&task->call.worker->period, task->id, &reading);
 	if (task->call.pieces == 1)
-		call_slept(task->call.worker, task, blocked_ns, taken_ns);
+		call_slept(task->call.worker, task,
+			   blocked_ns ? blocked_ns + ready_behind_sleeps(event, taken_ns) : 0);
 	d9__callback_time(task->callback, task->call.worker->number)->major_faults += major_faults;
 	if (task->call.stall)
 		task->call.stall->time.major_faults += major_faults;
@@ -128,6 +146,6 @@ int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piec
 			    ns - (piece->users.ns < ns ? piece->users.ns : ns)) < 0)
 		return -ENOMEM;
 	if (piece->told_ns)
-		call_slept(worker, piece->task, piece->told_ns, 0);
+		call_slept(worker, piece->task, piece->told_ns);
 	return 0;
 }

@@ -26,6 +26,7 @@ struct d9__blocked_event {
 	char holder_name[16];		    /* the thread's; "": not told */
 	uint64_t held_ns;		    /* how long it had the lock of |ns|; 0: not told */
 	uint64_t held_cpu_ns;		    /* and was on the CPU; UINT64_MAX: not told */
+	uint64_t held_ready_ns;		    /* and ready without one; UINT64_MAX: not told */
 };
 
 /* Calls of one callback, function and stack. */

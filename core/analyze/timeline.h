@@ -34,6 +34,8 @@ struct d9__piece {
 	uint64_t inner_ns, inner_number, inner_run; /* number: which call of |inner|; run: of all */
 
 	uint64_t told_ns; /* in waits that were told one by one */
+	uint64_t held_up_ns; /* in waits for locks whose holders had no CPU, which are none of those
+			      */
 
 	/* Functions of the program that the loop library calls inside: how many run, and for how long in all. */
 	struct {

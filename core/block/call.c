@@ -38,6 +38,7 @@ static void leave_call(struct d9__slot *slot, const struct d9__thread *thread, c
 		raw.holder_tid = holder->tid;
 		raw.held_ns = holder->held_ns;
 		raw.held_cpu_ns = holder->cpu_ns;
+		raw.held_ready_ns = holder->ready_ns;
 		memcpy(raw.holder_name, holder->name, sizeof(raw.holder_name));
 		raw.n = (uint16_t)holder->n;
 	}

@@ -14,13 +14,23 @@
 #include "base/thread.h"
 #include "base/time.h"
 #include "block/stack.h"
+#include "loop/cpu_time.h"
 #include "record/sandbox.h"
 
 #define WAITED	32 /* locks that are waited for at once; holders of further ones are not known */
 #define PROBES	4
 #define HELD_NS (100 * D9__US_NS) /* a thread that held it for less is not to be blamed */
 
-#define NO_CPU UINT64_MAX
+/* Files about threads are read once in this time at most, and where their figures are of use. */
+#define READ_EVERY_NS D9__MS_NS
+
+#define NOT_KNOWN UINT64_MAX
+
+/* Of a thread, so far. */
+struct used {
+	uint64_t cpu_ns;   /* on the CPU */
+	uint64_t ready_ns; /* ready without one */
+};
 
 /* The low bits count who waits; above them is the address.  0: free. */
 #define WAITERS	 16
@@ -29,14 +39,15 @@
 struct d9__waited {
 	_Atomic(uint64_t) word;
 	_Atomic(uint64_t) since_ns, newest_ns; /* when the first and the latest wait began */
-	_Atomic(uint64_t) owner_cpu_ns; /* when the first began: CPU time that |owner| had used */
-	_Atomic(uint32_t) owner;	/* had the lock then; 0: not known */
+	/* When the first began, of |owner|: struct used. */
+	_Atomic(uint64_t) owner_cpu_ns, owner_ready_ns;
+	_Atomic(uint32_t) owner; /* had the lock then; 0: not known */
 
 	/* Of the thread that has the lock: */
 	struct d9__lock_holder longest;
-	uint64_t got_ns;     /* when a thread got the lock, or unlocked it, latest */
-	uint64_t got_cpu_ns; /* CPU time that |getter| had used then */
-	uint32_t getter;     /* 0: it was unlocked since */
+	uint64_t got_ns; /* when a thread got the lock, or unlocked it, latest */
+	struct used got; /* by |getter| then */
+	uint32_t getter; /* 0: it was unlocked since */
 };
 
 static struct d9__waited waited[WAITED];
@@ -77,18 +88,42 @@ static uint64_t own_cpu_ns(void)
 	struct timespec used;
 
 	if (d9__sandbox_is_shut() || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used))
-		return NO_CPU;
+		return NOT_KNOWN;
 	return d9__timespec_ns(&used);
+}
+
+static _Atomic(uint64_t) read_ns; /* when a file was read */
+
+static bool may_read(uint64_t now_ns)
+{
+	uint64_t before_ns = atomic_load_explicit(&read_ns, memory_order_relaxed);
+
+	return now_ns - before_ns >= READ_EVERY_NS &&
+	       atomic_compare_exchange_strong_explicit(&read_ns, &before_ns, now_ns,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+/* For how long thread |tid| was ready without a CPU. */
+static uint64_t ready_ns_of(uint32_t tid)
+{
+	uint64_t ready_ns;
+
+	if (!tid || d9__sandbox_is_shut() || !d9__cpu_time_ready(tid, &ready_ns))
+		return NOT_KNOWN;
+	return ready_ns;
 }
 
 /* ---- waits ---- */
 
 /* 0 is what a thread that is gone has used, too: then nothing is told of it. */
-static void note_owner(struct d9__waited *place, uint32_t owner)
+static void note_owner(struct d9__waited *place, uint32_t owner, uint64_t now_ns)
 {
 	uint64_t cpu_ns = owner && !d9__sandbox_is_shut() ? d9__thread_used_ns(owner) : 0;
 
 	atomic_store_explicit(&place->owner_cpu_ns, cpu_ns, memory_order_relaxed);
+	atomic_store_explicit(&place->owner_ready_ns,
+			      cpu_ns && may_read(now_ns) ? ready_ns_of(owner) : NOT_KNOWN,
+			      memory_order_relaxed);
 	atomic_store_explicit(&place->owner, cpu_ns ? owner : 0, memory_order_relaxed);
 }
 
@@ -104,7 +139,7 @@ static bool join(struct d9__waited *place, uint64_t lock, uint64_t now_ns, uint3
 			continue;
 		if (word == 0) {
 			atomic_store_explicit(&place->since_ns, now_ns, memory_order_relaxed);
-			note_owner(place, owner);
+			note_owner(place, owner, now_ns);
 		}
 		atomic_store_explicit(&place->newest_ns, now_ns, memory_order_relaxed);
 		return true;
@@ -213,20 +248,36 @@ static void note_holder(struct d9__lock_holder *holder, const void *real, const 
 	d9__block_stack_release(&stack);
 }
 
-/* The CPU time that this thread has used since it got the lock, or since the wait for it began. */
-static uint64_t used_ns(const struct d9__waited *place, bool since_wait)
+static uint64_t grown_ns(uint64_t before_ns, uint64_t now_ns)
 {
+	return before_ns == NOT_KNOWN || now_ns == NOT_KNOWN || now_ns < before_ns
+		       ? NOT_KNOWN
+		       : now_ns - before_ns;
+}
+
+/* By this thread since it got the lock, or since the wait for it began, |held_ns| ago. */
+static struct used used_since(const struct d9__waited *place, bool since_wait, uint64_t held_ns)
+{
+	struct used used = { NOT_KNOWN, NOT_KNOWN }, before = place->got;
 	uint32_t had = place->getter;
-	uint64_t before_ns = place->got_cpu_ns, now_ns;
+	uint64_t asleep_ns;
 
 	if (since_wait) {
 		had = atomic_load_explicit(&place->owner, memory_order_relaxed);
-		before_ns = atomic_load_explicit(&place->owner_cpu_ns, memory_order_relaxed);
+		before.cpu_ns = atomic_load_explicit(&place->owner_cpu_ns, memory_order_relaxed);
+		before.ready_ns =
+			atomic_load_explicit(&place->owner_ready_ns, memory_order_relaxed);
 	}
-	if (!had || had != own_tid() || before_ns == NO_CPU)
-		return NO_CPU;
-	now_ns = own_cpu_ns();
-	return now_ns == NO_CPU || now_ns < before_ns ? NO_CPU : now_ns - before_ns;
+	if (!had || had != own_tid())
+		return used;
+	used.cpu_ns = grown_ns(before.cpu_ns, own_cpu_ns());
+	if (before.ready_ns != NOT_KNOWN)
+		used.ready_ns = grown_ns(before.ready_ns, ready_ns_of(had));
+	/* A thread that waited for its turn already has that time told at its end. */
+	asleep_ns = used.cpu_ns < held_ns ? held_ns - used.cpu_ns : 0;
+	if (used.ready_ns != NOT_KNOWN && used.ready_ns > asleep_ns)
+		used.ready_ns = asleep_ns;
+	return used;
 }
 
 __attribute__((noinline)) void d9__lock_gets(const void *lock)
@@ -235,9 +286,12 @@ __attribute__((noinline)) void d9__lock_gets(const void *lock)
 	struct d9__waited *place = find(lock);
 
 	if (place) {
+		uint64_t now_ns = d9__clock_mono_ns();
+
 		place->getter = own_tid();
-		place->got_cpu_ns = own_cpu_ns();
-		place->got_ns = d9__clock_mono_ns();
+		place->got.cpu_ns = own_cpu_ns();
+		place->got.ready_ns = may_read(now_ns) ? ready_ns_of(place->getter) : NOT_KNOWN;
+		place->got_ns = now_ns;
 	}
 	errno = saved;
 }
@@ -247,7 +301,8 @@ __attribute__((noinline)) void d9__lock_leaves(const void *lock, const void *rea
 {
 	int saved = errno;
 	struct d9__waited *place = find(lock);
-	uint64_t now_ns, from_ns, cpu_ns;
+	uint64_t now_ns, from_ns;
+	struct used used;
 	bool since_wait;
 
 	if (!place)
@@ -262,10 +317,11 @@ __attribute__((noinline)) void d9__lock_leaves(const void *lock, const void *rea
 		from_ns = place->got_ns;
 	if (now_ns > from_ns && now_ns - from_ns >= HELD_NS &&
 	    now_ns - from_ns > place->longest.held_ns) {
-		cpu_ns = used_ns(place, since_wait);
+		used = used_since(place, since_wait, now_ns - from_ns);
 		place->longest.at_ns = now_ns;
 		place->longest.held_ns = now_ns - from_ns;
-		place->longest.cpu_ns = cpu_ns;
+		place->longest.cpu_ns = used.cpu_ns;
+		place->longest.ready_ns = used.ready_ns;
 		note_holder(&place->longest, real, caller);
 	}
 	place->got_ns = now_ns;

@@ -7,6 +7,10 @@
  * wait is the time between.  The one that held it longest is the wait's culprit.  All but the
  * table's words is written and read by the thread that has the lock.
  *
+ * A thread that is put aside while it has the lock is no culprit of the wait: for how long it was
+ * ready without a CPU the kernel tells in a file, which is read where a wait begins, once in a
+ * millisecond at most, and where the lock is let go after 0.1 ms or more.
+ *
  * Outside of that an unlock costs one load and a branch.  A lock that other processes share may be
  * held by them: then its holder is not known; nor are readers, of whom a lock may have many at
  * once.
@@ -25,6 +29,7 @@ struct d9__lock_holder {
 	uint64_t at_ns;	  /* when it unlocked; 0: no thread did */
 	uint64_t held_ns; /* of the wait */
 	uint64_t cpu_ns;  /* of that, on the CPU; UINT64_MAX: not known */
+	uint64_t ready_ns; /* and ready without one; UINT64_MAX: not known */
 	uint64_t task;	  /* whose callback it was; 0: none */
 	uint32_t tid, n;
 	char name[16]; /* the thread's; "": not known */

@@ -10,9 +10,9 @@
 #include "ring/names.h"
 
 #define EVENT_MAX  384 /* with its schema and the names */
-#define FIELDS_MAX (7 * D9__VARINT_MAX + 4 + 1 + 4 + 1 + 4 + 1 + 4 + 2)
+#define FIELDS_MAX (8 * D9__VARINT_MAX + 4 + 1 + 4 + 1 + 4 + 1 + 4 + 3)
 
-static_assert(sizeof(struct d9__blocking_raw) == 104, "addresses are aligned, and follow at once");
+static_assert(sizeof(struct d9__blocking_raw) == 112, "addresses are aligned, and follow at once");
 static_assert(sizeof(struct d9__blocking_raw) + 8 * D9__BLOCKING_FRAMES_MAX <= D9__SIDE_PAYLOAD_MAX, "it fits");
 
 bool d9__blocking_leave(struct d9__slot *slot, const struct d9__blocking_raw *raw, const uint64_t *pcs, uint64_t ns)
@@ -63,7 +63,9 @@ static uint8_t *put_fields(uint8_t *p, const struct d9__blocking_raw *raw, uint3
 	if (has_name(raw))
 		p = d9__wire_put_u32(p, holder_name);
 	p = put_optional(p, raw->holder_tid != 0, raw->held_ns);
-	return put_optional(p, raw->holder_tid && raw->held_cpu_ns != UINT64_MAX, raw->held_cpu_ns);
+	p = put_optional(p, raw->holder_tid && raw->held_cpu_ns != UINT64_MAX, raw->held_cpu_ns);
+	return put_optional(p, raw->holder_tid && raw->held_ready_ns != UINT64_MAX,
+			    raw->held_ready_ns);
 }
 
 static uint32_t name_of(const char *text)

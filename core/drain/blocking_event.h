@@ -23,6 +23,7 @@ struct d9__blocking_raw {
 	uint64_t holder_task;
 	uint64_t held_ns;	     /* how long it held the lock of that */
 	uint64_t held_cpu_ns;	     /* and used the CPU meanwhile; UINT64_MAX: not known */
+	uint64_t held_ready_ns;	     /* and was ready without one; UINT64_MAX: not known */
 	uint32_t worker, holder_tid; /* of who held the lock that it waited for; 0: not known, or no lock */
 	int32_t fd;		     /* below 0: none */
 	uint16_t n, reserved;

@@ -17,19 +17,23 @@
 static void describe_meanwhile(const struct d9__blocked_event *held, char *buf, size_t size)
 {
 	bool known = held->held_cpu_ns != UINT64_MAX;
+	bool ready = held->held_ready_ns != UINT64_MAX && 10 * held->held_ready_ns >= held->held_ns;
 
 	buf[0] = '\0';
 	if (held->held_ns)
-		snprintf(buf, size, ", had it for %.20s%s%.20s%s", d9__units_ns(held->held_ns).text,
-			 known ? ", " : "", known ? d9__units_ns(held->held_cpu_ns).text : "",
-			 known ? " of them on the CPU" : "");
+		snprintf(buf, size, ", had it for %.20s%s%.20s%s%s%.20s%s",
+			 d9__units_ns(held->held_ns).text, known ? ", " : "",
+			 known ? d9__units_ns(held->held_cpu_ns).text : "",
+			 known ? " of them on the CPU" : "", ready ? ", " : "",
+			 ready ? d9__units_ns(held->held_ready_ns).text : "",
+			 ready ? " ready without one" : "");
 }
 
 void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_site *site, char *buf, size_t size)
 {
 	const struct d9__blocked_event *held = &site->calls.longest_held;
 	const struct d9__worker *worker;
-	char where[192], at[256] = "", by[80] = "", who[32], meanwhile[96];
+	char where[192], at[256] = "", by[80] = "", who[32], meanwhile[160];
 
 	buf[0] = '\0';
 	if (!site->calls.held)

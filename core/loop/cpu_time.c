@@ -100,6 +100,25 @@ static bool parse_schedstat(const char *text, struct d9__cpu_reading *out)
 	return true;
 }
 
+bool d9__cpu_time_ready(uint32_t tid, uint64_t *wait_ns)
+{
+	struct d9__cpu_reading reading = { .has_wait = false };
+	int saved = errno, fd = open_schedstat(tid);
+	char text[96];
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	if (!parse_schedstat(text, &reading) || !reading.has_wait)
+		return false;
+	*wait_ns = reading.wait_ns;
+	return true;
+}
+
 static bool pread_schedstat(struct d9__cpu_time *cpu, struct d9__cpu_reading *out)
 {
 	char text[96];

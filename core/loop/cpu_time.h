@@ -58,6 +58,12 @@ struct d9__cpu_off {
 	struct d9__cpu_usage grown;
 };
 
+/*
+ * For how long thread |tid| was ready without a CPU so far, into |*wait_ns|; false: it is not
+ * known. It opens a file, which takes some microseconds.
+ */
+bool d9__cpu_time_ready(uint32_t tid, uint64_t *wait_ns);
+
 void d9__cpu_time_init(struct d9__cpu_time *cpu, uint32_t tid);
 
 /*

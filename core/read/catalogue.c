@@ -115,7 +115,7 @@ static const struct entry {
 	{ "BlockingCallEvent", D9_EVENT_BLOCKING_CALL, false,
 	  { I("worker_id"), I("task_id"), T("function"), I("fd"), I("duration_ns"), I("holder_tid"),
 	    I("holder_task"), S("holder_stack"), T("holder_name"), I("held_ns"),
-	    I("held_cpu_ns") } },
+	    I("held_cpu_ns"), I("held_ready_ns") } },
 	{ "StuckPollEvent", D9_EVENT_STUCK_POLL, false,
 	  { I("worker_id"), I("task_id"), T("syscall"), B("running"), I("for_ns"), T("wchan"),
 	    T("kind"), I("cpu_ns"), I("wall_ns") } },

@@ -208,7 +208,7 @@ void d9__blocked_row(struct d9__blocked_row *row, const struct d9__analysis *a,
 struct d9__lock_row {
 	const struct d9__blocked_site *site;
 	struct d9_text callback, holder_callback;
-	struct d9__known held_cpu_ns, worker;
+	struct d9__known held_cpu_ns, held_ready_ns, worker;
 	uint64_t longest_at_ns;
 	const char *holder_name, *holder, *at;
 	char holder_text[400], at_text[192];

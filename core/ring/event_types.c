@@ -120,7 +120,7 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		       NS("duration_ns"), T("holder_tid", D9__FIELD_U32), V("holder_task"),
 		       T("holder_stack", OPTIONAL(D9__FIELD_POOLED_STACK)),
 		       T("holder_name", OPTIONAL(D9__FIELD_POOLED_STRING)), OPTIONAL_NS("held_ns"),
-		       OPTIONAL_NS("held_cpu_ns")) },
+		       OPTIONAL_NS("held_cpu_ns"), OPTIONAL_NS("held_ready_ns")) },
 	[D9__EVENT_TASK_IO] = { "TaskIoEvent",
 		FIELDS(V("worker_id"), V("task_id"), V("reads"), BYTES("read_bytes"), V("writes"),
 		       BYTES("write_bytes"), V("accepts"), V("again"), V("eof"), V("errors"),

@@ -45,7 +45,7 @@ export const KNOWN_EVENTS = {
 	DumpTriggerEvent: 'trigger:t value threshold dump_id:t task_id callback',
 	ModuleEvent: 'base! start size path:t build_id:t unloaded:b file_size file_mtime_ns file_inode',
 	OffCpuEvent: 'worker_id task_id blocked_ns run_queue_ns voluntary_switches involuntary_switches minor_faults major_faults user_cpu_ns system_cpu_ns',
-	BlockingCallEvent: 'worker_id task_id function:t fd duration_ns holder_tid holder_task holder_stack:s holder_name:t held_ns held_cpu_ns',
+	BlockingCallEvent: 'worker_id task_id function:t fd duration_ns holder_tid holder_task holder_stack:s holder_name:t held_ns held_cpu_ns held_ready_ns',
 	StuckPollEvent: 'worker_id task_id syscall:t running:b for_ns wchan:t kind:t cpu_ns wall_ns',
 	LoopTasksEvent: 'loop:t tasks',
 	HelperRunEvent: 'function:t item task_id wait_ns run_ns',

@@ -87,6 +87,36 @@ judged libevent:looks 'spin on_frame' 'nothing is read from it'
 judged libevent:joins 'blocked-callback on_render' 'hand the result over'
 more libevent:reads 'blocked-callback authorise' 'O_NONBLOCK'
 
+# Beside a program that burns the CPU which this one may use, and has seventy times as much of it: a lock's holder
+# that computes for half a millisecond has it for many.
+beside_load() {
+	case $wanted in "  " | *" $1 "*) ;; *) return 0 ;; esac
+	cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+	taskset -c "$cpu" sh -c 'while :; do :; done' &
+	pids="$pids $!"
+	rm -rf "$dir/twin"
+	taskset -c "$cpu" nice -n 19 "$dial9" record -o "$dir/twin" -- \
+		"$helpers/judged/judged_${1%%:*}" "${1#*:}" 4 innocent >"$dir/log" 2>&1 || {
+		cat "$dir/log"
+		fail "$1 was not recorded beside load"
+	}
+	stop_all
+	pids=''
+	found=$(warnings twin)
+	[ -z "$found" ] || {
+		"$dial9" report "$dir/twin" | head -12
+		fail "$1: beside load the innocent twin is accused: $found"
+	}
+	[ "$(report "$dir/twin" 'r.findings[0].check')" = short-of-cpu ] || {
+		"$dial9" report "$dir/twin" | head -12
+		fail "$1: beside load the machine is not told first"
+	}
+	echo "$1: beside load its twin is silent"
+}
+
+judged libevent:holder_computes 'blocked-callback on_word' 'count_words'
+beside_load libevent:holder_computes
+
 # Of one function for all clients each waits for the others.
 judged libevent:clients 'blocked-callback on_ask' 'nanosleep'
 

@@ -96,7 +96,8 @@ void story_begin(struct story *s)
 	trace_schema(t, SOURCE_TIME, "SourceTimeEvent",
 		     "worker_id:9 task_id:9 phase:7 calls:9 total_ns:9 max_ns:9");
 	trace_builtin_fields(t, WAITED, "BlockingCallEvent",
-			     "worker_id task_id function fd duration_ns holder_tid holder_task");
+			     "worker_id task_id function fd duration_ns holder_tid holder_task "
+			     "held_ns held_ready_ns");
 	trace_schema(t, DISK, "OffCpuEvent",
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 major_faults:9");
 	trace_builtin_fields(t, SAMPLE, "CpuSampleEvent", "worker_id tid source cpu");
@@ -325,8 +326,17 @@ void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t ta
 {
 	uint64_t text = trace_string(&s->t, function);
 
-	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000, (uint64_t)holder_tid,
-		    UINT64_C(0));
+	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000,
+		    (uint64_t)holder_tid, UINT64_C(0), 0, 0);
+}
+
+void story_held_up(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t took_us,
+		   uint64_t held_us, uint64_t ready_us)
+{
+	uint64_t text = trace_string(&s->t, "pthread_mutex_lock");
+
+	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000,
+		    UINT64_C(4711), UINT64_C(0), 1, held_us * 1000, 1, ready_us * 1000);
 }
 
 void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t blocked_us, uint64_t faults)

@@ -80,6 +80,10 @@ void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 /* It waited for a lock of thread |holder_tid|, 100 more than that thread's worker. */
 void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		      uint64_t took_us, unsigned holder_tid);
+/* It waited for a lock that another thread had for |held_us| of that, ready without a CPU for
+ * |ready_us|. */
+void story_held_up(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t took_us,
+		   uint64_t held_us, uint64_t ready_us);
 /* The call of |task| that ended just before slept for |blocked_us|, in |faults| page faults from disk among others. */
 void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t blocked_us,
 		uint64_t faults);

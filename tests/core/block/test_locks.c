@@ -329,11 +329,17 @@ static void wait_for_shared(void *(*holder)(void *), const char *name,
 
 static void test_a_writer_is_told_with_its_name_and_how_long_it_had_the_lock(void)
 {
+	loop_ns += MS; /* since the latest wait */
 	wait_for_shared(write_shared, "pthread_rwlock_rdlock", announced_rdlock);
 	CU_ASSERT_EQUAL(call_at(0)->holder_tid, holder_tid);
 	CU_ASSERT_STRING_EQUAL(call_at(0)->holder_name, "writer");
 	CU_ASSERT_EQUAL(call_at(0)->held_ns, 30 * MS);
 	CU_ASSERT(call_at(0)->held_cpu_ns != UINT64_MAX);
+	/* Where the kernel tells: and it is no more than was left. */
+	CU_ASSERT_EQUAL(call_at(0)->held_ready_ns != UINT64_MAX,
+			!access("/proc/self/schedstat", R_OK));
+	if (call_at(0)->held_ready_ns != UINT64_MAX)
+		CU_ASSERT(call_at(0)->held_ready_ns + call_at(0)->held_cpu_ns <= 30 * MS);
 	CU_ASSERT_FATAL(call_at(0)->n >= 2);
 	CU_ASSERT(call_at(0)->pcs[1] > (uintptr_t)hold_shared &&
 		  call_at(0)->pcs[1] < (uintptr_t)hold_shared + 4096);

@@ -108,6 +108,37 @@ static void test_who_held_the_lock_is_named_by_its_worker_or_its_thread(void)
 	story_free(&s);
 }
 
+static void test_holder_of_a_lock_that_had_no_cpu_is_not_accused(void)
+{
+	struct story s;
+
+	/* It had the lock for most of the wait, and no CPU for nearly all of that. */
+	begin(&s);
+	story_held_up(&s, 0, MS(41), 1, MS(50), MS(40), MS(39));
+	end(&s, MS(50));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	CU_ASSERT_EQUAL(story_callback(&s, SAVE)->time.blocked_ns, 1250000);
+	CU_ASSERT_EQUAL(story_callback(&s, SAVE)->time.ready_ns, 48750000);
+	story_free(&s);
+
+	/* Of a holder that slept the wait is blamed. */
+	begin(&s);
+	story_held_up(&s, 0, MS(41), 1, MS(50), MS(40), MS(1));
+	end(&s, MS(50));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_EQUAL(story_callback(&s, SAVE)->time.blocked_ns, 48750000);
+	story_free(&s);
+
+	/* In a sandbox no call is read. */
+	begin(&s);
+	story_held_up(&s, 0, MS(41), 1, MS(50), MS(40), MS(40));
+	story_end(&s, 0, MS(100));
+	story_park(&s, 0, MS(100) + 1, 0);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	story_free(&s);
+}
+
 /* By the clock 30 ms in a write, of which the thread slept for next to nothing: the kernel ran
  * something else. */
 static void test_preempted_write_is_not_what_a_call_beside_a_lock_waited_for(void)
@@ -224,6 +255,8 @@ static void test_switches_of_a_slice_stand_for_those_of_the_whole_time(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "holder of a lock that had no CPU is not accused",
+		  test_holder_of_a_lock_that_had_no_cpu_is_not_accused },
 		{ "preempted write is not what a call beside a lock waited for",
 		  test_preempted_write_is_not_what_a_call_beside_a_lock_waited_for },
 		{ "advice is that of the call which was waited in",

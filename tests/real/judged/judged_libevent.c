@@ -241,6 +241,42 @@ static void convoy(bool innocent, double seconds)
 	run_threads(LOOPS, serve, seconds);
 }
 
+/* A lock whose holder computes, for so short a time that only a machine without a CPU for it makes
+ * callbacks wait for long. */
+static __attribute__((noinline)) void count_words(void)
+{
+	pthread_mutex_lock(&lock);
+	judged_compute(is_innocent ? 0.5 : 40);
+	pthread_mutex_unlock(&lock);
+}
+
+static void *keep_counting(void *arg)
+{
+	(void)arg;
+	while (judged_now() < begun + 60) {
+		count_words();
+		judged_sleep(2);
+	}
+	return NULL;
+}
+
+static void on_word(evutil_socket_t fd, short what, void *arg)
+{
+	UNUSED;
+	look_up();
+}
+
+static void holder_computes(bool innocent, double seconds)
+{
+	struct event_base *base = event_base_new();
+
+	is_innocent = innocent;
+	spawn(keep_counting, NULL);
+	every(base, 20, on_word, NULL);
+	every(base, seconds * 1e3, stop, base);
+	event_base_dispatch(base);
+}
+
 /* ---- advice by the call ---- */
 
 static void run_hook(evutil_socket_t fd, short what, void *arg)
@@ -677,6 +713,7 @@ int main(int argc, char **argv)
 		{ "hold_between", hold_between },
 		{ "lock_and_write", lock_and_write },
 		{ "convoy", convoy },
+		{ "holder_computes", holder_computes },
 		{ "forks", forks },
 		{ "write_again", write_again },
 		{ "asks_time", asks_time },
