@@ -65,6 +65,8 @@ static void leave_out(struct d9__replay_run *run, uint64_t end_ns, uint64_t ns, 
 
 	if (follows && again)
 		ns = end_ns - newest(run)->at_ns;
+	if (!run->ahead_ns)
+		run->level_ns = end_ns - ns;
 	/* A call that runs inside itself would count twice. */
 	if (run->ahead_ns + ns > end_ns)
 		ns = end_ns - run->ahead_ns;
@@ -86,6 +88,12 @@ static void lose_ahead(struct d9__replay_run *run, uint64_t from_ns, uint64_t ns
 	newest(run)->slept_ns = from_ns;
 }
 
+/* Events in a sleep come when they did. */
+static uint64_t since(const struct d9__replay_point *point)
+{
+	return point->slept_ns ? point->slept_ns : point->at_ns;
+}
+
 /*
  * A call begins at |ns| that was ready at |wake_ns|: waits of the loop since then were looks,
  * however long they took.
@@ -103,7 +111,7 @@ static void restore_ahead(struct d9__replay_run *run, uint64_t wake_ns, uint64_t
 
 		if (point->lost_ns < before_ns)
 			before_ns = point->lost_ns;
-		if ((point->slept_ns ? point->slept_ns : point->at_ns) < wake_ns)
+		if (since(point) < wake_ns)
 			break;
 		/* Nothing was lost before the first. */
 		if (i == n && i == run->n_points)
@@ -126,7 +134,7 @@ static uint64_t moved(const struct d9__replay_run *run, uint64_t ns)
 		const struct d9__replay_point *point =
 			&run->points[(run->n_points - i) % D9__REPLAY_POINTS];
 
-		if (point->at_ns <= ns || (i == n && run->n_points > n)) {
+		if (since(point) <= ns || (i == n && run->n_points > n && ns > run->level_ns)) {
 			ahead_ns = point->ahead_ns;
 			break;
 		}

@@ -58,6 +58,7 @@ struct d9__replay_point {
 /* The loop as it would run. */
 struct d9__replay_run {
 	uint64_t ahead_ns;
+	uint64_t level_ns; /* before it was ahead the latest time, it was not up to here */
 	uint64_t lost_ns; /* by sleeps so far */
 	uint64_t idle_from_ns, idle_to_ns; /* it would sleep in between for a call that came next */
 	bool in_calls; /* the newest point is the end of such a call */

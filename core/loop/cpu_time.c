@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,12 +104,18 @@ static bool parse_schedstat(const char *text, struct d9__cpu_reading *out)
 bool d9__cpu_time_ready(uint32_t tid, uint64_t *wait_ns)
 {
 	struct d9__cpu_reading reading = { .has_wait = false };
-	int saved = errno, fd = open_schedstat(tid);
+	int saved = errno, cancel, fd;
+	ssize_t n = 0;
 	char text[96];
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
-	if (fd >= 0)
+	/* The call around it may be no place where a thread can be cancelled. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd = open_schedstat(tid);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
 		close(fd);
+	}
+	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	if (n <= 0)
 		return false;

@@ -654,7 +654,7 @@ static void eight_between(bool innocent, double seconds)
 
 /* ---- one function for many clients ---- */
 
-#define CLIENTS 40
+#define CLIENTS 20
 
 static int asking[CLIENTS][2];
 
@@ -667,7 +667,7 @@ static void on_ask(evutil_socket_t fd, short what, void *arg)
 	if (read(fd, &byte, 1) != 1)
 		return;
 	if (!is_innocent)
-		judged_sleep(1.5);
+		judged_sleep(3);
 	if (write(fd, &byte, 1) != 1)
 		abort();
 }
