@@ -267,7 +267,7 @@ int d9__replay_call(struct d9__worker *worker, struct d9__callback *callback, ui
 	struct d9__replay_without *without;
 	bool again;
 
-	if (settle(worker, NULL) < 0)
+	if ((replay->asleep.ns || replay->wait.to_ns) && settle(worker, NULL) < 0)
 		return -ENOMEM;
 	without = callback->replayed ? find(replay, callback, false) : NULL;
 	again = replay->latest == callback;
