@@ -256,7 +256,6 @@ static int copy_segment(struct segments *segments, struct d9__raw_segment *segme
 	size_t len;
 	int err;
 
-	segment->schemas.classify = d9__catalogue_classify;
 	while ((err = d9__raw_segment_next(segment, &frame)) == 1) {
 		err = d9__old_spans_frame(&segments->spans, &segment->reader.decoder, &frame,
 					  &bytes, &len);

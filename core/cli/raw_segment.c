@@ -7,6 +7,7 @@
 #include "cli/raw_segment.h"
 
 #include "analyze/processes.h"
+#include "read/catalogue.h"
 #include "read/trace_segment.h"
 
 /* The memory for one frame and the pools of one batch, beyond a multiple of the file's size. */
@@ -35,6 +36,7 @@ static int start_reading(struct d9__raw_segment *segment)
 	if (segment->input.size_bytes)
 		segment->container.limit_bytes = UNPACKED_BYTES + UNPACKED_FACTOR * segment->input.size_bytes;
 	segment->container.keep_frames = segment->keep_frames;
+	segment->schemas.classify = d9__catalogue_classify;
 	d9__segment_reader_init(&segment->reader, &segment->schemas,
 				MEMORY_BYTES + MEMORY_FACTOR * segment->input.size_bytes);
 	d9__segment_reader_start(&segment->reader, d9__container_source(&segment->container));

@@ -232,6 +232,9 @@ int d9__old_spans_frame(struct d9__old_spans *spans, const struct d9__decoder *d
 	*len = (size_t)(frame->end - frame->start);
 	if (frame->kind == D9__FRAME_HEADER)
 		forget_batch(spans);
+	err = d9__old_wakes_frame(&spans->wakes, decoder, frame, &spans->n_ids, out, len);
+	if (err)
+		return err < 0 ? err : 0;
 	if (schema && frame->kind == D9__FRAME_EVENT &&
 	    (schema->kind == D9_EVENT_WORKER_PARK || schema->kind == D9_EVENT_WORKER_UNPARK))
 		return learn_thread(spans, decoder, frame);
@@ -258,6 +261,7 @@ void d9__old_spans_release(struct d9__old_spans *spans)
 	forget_batch(spans);
 	d9__table_release(&spans->threads);
 	d9__values_release(&spans->values);
+	d9__old_wakes_release(&spans->wakes);
 	free(spans->bytes);
 	*spans = (struct d9__old_spans) { 0 };
 }

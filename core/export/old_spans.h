@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Old spans: frames for readers from before one event told a call, FORMAT.md 9.2.  Each
- * "SpanCall:LIBRARY" becomes "SpanEnter:LIBRARY", "SpanExit:LIBRARY" and "SpanCloseEvent"; all
- * other frames stay as they are.
+ * "SpanCall:LIBRARY" becomes "SpanEnter:LIBRARY", "SpanExit:LIBRARY" and "SpanCloseEvent", and
+ * wakes become events of their own, see old_wakes.h; all other frames stay as they are.
  */
 
 #pragma once
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/table.h"
+#include "export/old_wakes.h"
 #include "format/decoder.h"
 #include "format/values.h"
 
@@ -21,6 +22,7 @@ struct d9__old_spans {
 		types; /* of the open batch: type id of a SpanCall -> its struct old_type */
 	struct d9__table threads; /* worker -> its thread's id */
 	struct d9__values values;
+	struct d9__old_wakes wakes;
 	uint16_t n_ids; /* of the open batch: given out, from 65535 down */
 	uint64_t n_calls;
 	uint8_t *bytes;

@@ -254,6 +254,20 @@ static int next_event(struct d9__decoder *decoder, struct d9__cursor *in, struct
 	return 1;
 }
 
+void d9__times_see(struct d9__times *times, const struct d9__decoder *decoder,
+		   const struct d9__frame *frame)
+{
+	struct d9__poll_wake wake;
+	int got = times->seen ? d9__decoder_wake(decoder, frame, times->seen, &wake) : 0;
+
+	times->out_of_memory |= got < 0;
+	if (got != 1)
+		return;
+	times->wakes++;
+	if (wake.ns < times->first_ns)
+		times->first_ns = wake.ns;
+}
+
 void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
 			     struct d9__times *times)
 {
@@ -265,9 +279,16 @@ void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
 	while (decoder->started && (schema = d9__decoder_quick(decoder, in, &time_ns)) &&
 	       !schema->begins_earlier &&
 	       (next = quick_steps(in->p + D9__EVENT_HEAD_LEN, schema))) {
+		d9__times_add(&sum, time_ns);
+		if (schema->tells_wakes && decoder->tells_wakes)
+			d9__times_see(&sum, decoder,
+				      &(struct d9__frame) { .kind = D9__FRAME_EVENT,
+							    .end = next,
+							    .schema = schema,
+							    .payload = in->p + D9__EVENT_HEAD_LEN,
+							    .timestamp_ns = time_ns });
 		in->p = next;
 		decoder->base_ns = time_ns;
-		d9__times_add(&sum, time_ns);
 	}
 	*times = sum;
 }
@@ -289,6 +310,7 @@ static int next_header(struct d9__decoder *decoder, struct d9__cursor *in, struc
 			    D9__WIRE_VERSION);
 	decoder->started = true;
 	decoder->base_ns = 0;
+	decoder->tells_wakes = false;
 	d9__pool_reset(&decoder->types);
 	d9__pool_reset(&decoder->strings);
 	d9__pool_reset(&decoder->stacks);
@@ -332,6 +354,8 @@ static int next_schema(struct d9__decoder *decoder, struct d9__cursor *in, struc
 	err = d9__definitions_intern(decoder->schemas, definition, len, NULL, 0, &out->schema);
 	if (err)
 		return schema_failed(decoder, err);
+	decoder->tells_wakes |=
+		out->schema->tells_wakes && out->schema->kind == D9_EVENT_POLL_START;
 	err = d9__pool_add(&decoder->types, type_id, out->schema, 0, table_limit(decoder));
 	return err ? pool_failed(decoder, err) : 1;
 }
@@ -488,6 +512,7 @@ void d9__decoder_reset(struct d9__decoder *decoder)
 {
 	decoder->started = false;
 	decoder->base_ns = 0;
+	decoder->tells_wakes = false;
 	d9__pool_reset(&decoder->types);
 	d9__pool_reset(&decoder->strings);
 	d9__pool_reset(&decoder->stacks);

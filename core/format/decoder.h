@@ -11,6 +11,7 @@
 #include "format/cursor.h"
 #include "format/definition.h"
 #include "format/pool.h"
+#include "format/poll_wakes.h"
 #include "format/varint.h"
 
 #define D9__DECODER_DEPTH_MAX 64 /* lists and maps inside one another */
@@ -21,6 +22,7 @@ struct d9__decoder {
 	uint64_t limit_bytes;           /* of memory for one batch's pools; 0: none */
 
 	bool started;         /* a header was read */
+	bool tells_wakes;     /* polls of this batch may: there is a PollStart that does */
 	uint64_t base_ns;     /* time of the latest event, or of the latest reset */
 	struct d9__pool types; /* type id -> schema */
 	struct d9__pool strings, stacks;
@@ -67,6 +69,10 @@ struct d9__times {
 	uint64_t first_ns, last_ns; /* the earliest and latest time other than 0; 0: none yet */
 	uint64_t newest_ns;         /* of the last such event */
 	bool sorted;                /* none is earlier than the one before it; start with true */
+	/* Wakes that polls tell, not among |timed|, but in |first_ns|. */
+	struct d9__poll_wakes *seen; /* borrowed; NULL: they are not looked for */
+	uint64_t wakes;
+	bool out_of_memory;
 };
 
 void d9__decoder_init(struct d9__decoder *decoder, struct d9__definitions *schemas,
@@ -133,6 +139,27 @@ static inline bool d9__decoder_peek(const struct d9__decoder *decoder, const str
  */
 void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
 			     struct d9__times *times);
+
+/* Note the wake that |frame|, whose time was added, tells, or what others may refer to. */
+void d9__times_see(struct d9__times *times, const struct d9__decoder *decoder,
+		   const struct d9__frame *frame);
+
+/*
+ * Take |frame| of |decoder|, if it matters for wakes that polls tell: |seen| begins anew with each
+ * batch.  1: its poll tells |*wake|; 0; -ENOMEM.
+ */
+static inline int d9__decoder_wake(const struct d9__decoder *decoder, const struct d9__frame *frame,
+				   struct d9__poll_wakes *seen, struct d9__poll_wake *wake)
+{
+	if (frame->kind == D9__FRAME_HEADER)
+		d9__poll_wakes_reset(seen);
+	if (frame->kind != D9__FRAME_EVENT || !decoder->tells_wakes ||
+	    !frame->schema->tells_wakes || !frame->timestamp_ns)
+		return 0;
+	return d9__poll_wakes_see(seen, frame->schema,
+				  (struct d9__cursor) { frame->payload, frame->end, 0 },
+				  frame->timestamp_ns, wake);
+}
 
 /* Note the time of one event. */
 static inline void d9__times_add(struct d9__times *times, uint64_t time_ns)

@@ -54,6 +54,7 @@ struct d9_schema {
 	uint8_t kind;
 	int32_t known[D9__DEFINITION_KNOWN_MAX]; /* catalogue place -> field, or -1 */
 	uint32_t must;   /* bit k: known[k] is mandatory but optional here, so look at each event */
+	bool tells_wakes; /* d9__poll_wakes_tell() */
 	bool incomplete; /* built-in name, but lacks a mandatory field */
 	const struct d9_schema *written_as; /* of events that a reader makes out of those of another
 					       schema; else NULL */

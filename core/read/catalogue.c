@@ -12,6 +12,8 @@
 
 #include <dial9/reader.h>
 
+#include "format/poll_wakes.h"
+
 enum class { CLASS_INTEGER = 1, CLASS_TEXT, CLASS_BOOL, CLASS_STACK, CLASS_MAP };
 
 #define MANDATORY 0x80
@@ -42,7 +44,7 @@ static const struct entry {
 	{ "ClockSyncEvent", D9_EVENT_CLOCK_SYNC, false, { M("realtime_ns") } },
 	{ "SegmentMetadataEvent", D9_EVENT_SEGMENT_METADATA, false, { { "entries", CLASS_MAP } } },
 	{ "PollStartEvent", D9_EVENT_POLL_START, false,
-	  { M("worker_id"), M("local_queue"), M("task_id"), T("spawn_loc") } },
+	  { M("worker_id"), M("local_queue"), M("task_id"), T("spawn_loc"), I("wake") } },
 	{ "PollEndEvent", D9_EVENT_POLL_END, false, { M("worker_id") } },
 	{ "WorkerParkEvent", D9_EVENT_WORKER_PARK, false,
 	  { M("worker_id"), M("local_queue"), M("cpu_time_ns"), I("tid") } },
@@ -214,6 +216,7 @@ void d9__catalogue_classify(struct d9_schema *schema)
 	else
 		schema->incomplete = true;
 	schema->begins_earlier = schema->kind == D9_EVENT_SPAN_CALL && schema->has_timestamp;
+	schema->tells_wakes = d9__poll_wakes_tell(schema);
 }
 
 const char *d9__catalogue_name(size_t i, bool *prefix)

@@ -50,10 +50,11 @@ void d9__merge_release(struct d9__merge *merge);
 /* An event of a batch that is not in time order. */
 struct d9__index_entry {
 	uint64_t time_ns;
-	uint64_t offset; /* perhaps with D9__INDEX_ENTERS */
+	uint64_t offset; /* perhaps with D9__INDEX_ENTERS; or D9__INDEX_WAKE */
 };
 
 #define D9__INDEX_ENTERS (UINT64_C(1) << 63) /* the call that it tells begins */
+#define D9__INDEX_WAKE	 (UINT64_C(1) << 62) /* a wake, and its number */
 
 /* Sort by time, stably; fast if nearly sorted.  |scratch| has room for |n|. */
 void d9__index_sort(struct d9__index_entry *entries, size_t n, struct d9__index_entry *scratch);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "read/inner_calls.h"
 
 #define EVENT_HEAD_LEN 6
@@ -76,7 +77,7 @@ static int reserve_index(struct d9__run_of_events *batch, size_t n)
 /* How many entries the index has. */
 static uint64_t entries_of(const struct d9__batch_ref *ref)
 {
-	return ref->timed + ref->calls;
+	return ref->timed + ref->calls + ref->wakes;
 }
 
 /*
@@ -101,40 +102,63 @@ static void nest(struct d9__index_entry *index, size_t n)
 	}
 }
 
+static void add_entry(struct d9__run_of_events *batch, uint64_t ns, uint64_t offset)
+{
+	batch->index[batch->n++] = (struct d9__index_entry) { .time_ns = ns, .offset = offset };
+}
+
+/* Add the moments before its own that |frame| tells of.  0 or -errno. */
+static int add_earlier(struct d9__run_of_events *batch, const struct d9__frame *frame,
+		       struct d9__poll_wakes *seen, uint64_t *calls)
+{
+	uint64_t offset = (uint64_t)(frame->start - batch->bytes), start_ns;
+	struct d9__poll_wake wake;
+	int got = d9__decoder_wake(&batch->reader.decoder, frame, seen, &wake);
+
+	if (got == 1 && batch->n_wakes < batch->ref->wakes) {
+		if (!d9__array_reserve(batch->wakes, &batch->wakes_capacity, batch->n_wakes, 1))
+			return -ENOMEM;
+		batch->wakes[batch->n_wakes] = (struct d9__placed_wake) { wake, offset };
+		add_entry(batch, wake.ns, D9__INDEX_WAKE | batch->n_wakes++);
+	}
+	if (frame->schema->begins_earlier && d9__inner_call_start(frame, &start_ns) &&
+	    (*calls)++ < batch->ref->calls)
+		add_entry(batch, start_ns, D9__INDEX_ENTERS | offset);
+	return got < 0 ? got : 0;
+}
+
 static int make_index(struct d9__run_of_events *batch)
 {
 	struct d9__cursor in = { batch->bytes, batch->bytes + batch->len, 0 };
 	struct d9__index_entry *scratch = malloc(entries_of(batch->ref) * sizeof(*scratch));
-	uint64_t timed = 0, calls = 0, start_ns;
+	uint64_t timed = 0, calls = 0;
+	struct d9__poll_wakes seen = { 0 };
 	struct d9__frame frame;
-	int got;
+	int got, err = 0;
 
 	d9__decoder_reset(&batch->reader.decoder);
-	batch->n = batch->i = 0;
+	batch->n = batch->i = batch->n_wakes = 0;
 	if (!scratch)
 		return -ENOMEM;
-	while ((got = d9__decoder_next(&batch->reader.decoder, &in, &frame)) == 1) {
+	if (batch->ref->wakes)
+		err = d9__told_wake_schema(batch->reader.decoder.schemas, &batch->wake_schema);
+	while (!err && (got = d9__decoder_next(&batch->reader.decoder, &in, &frame)) == 1) {
 		if (frame.kind != D9__FRAME_EVENT || frame.timestamp_ns == 0)
 			continue;
 		if (timed++ == batch->ref->timed)
 			break; /* more than the first pass saw: the file has changed */
-		if (frame.schema->begins_earlier && d9__inner_call_start(&frame, &start_ns) &&
-		    calls++ < batch->ref->calls)
-			batch->index[batch->n++] = (struct d9__index_entry) {
-				.time_ns = start_ns,
-				.offset = (uint64_t)(frame.start - batch->bytes) | D9__INDEX_ENTERS,
-			};
-		batch->index[batch->n++] = (struct d9__index_entry) {
-			.time_ns = frame.timestamp_ns,
-			.offset = (uint64_t)(frame.start - batch->bytes),
-		};
+		err = add_earlier(batch, &frame, &seen, &calls);
+		add_entry(batch, frame.timestamp_ns, (uint64_t)(frame.start - batch->bytes));
 	}
-	if (got != -ENOMEM)
+	d9__poll_wakes_release(&seen);
+	if (!err && got == -ENOMEM)
+		err = got;
+	if (!err)
 		d9__index_sort(batch->index, batch->n, scratch);
 	if (batch->ref->calls)
 		nest(batch->index, batch->n);
 	free(scratch);
-	return got == -ENOMEM ? got : 0;
+	return err;
 }
 
 uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool untimed)
@@ -142,7 +166,8 @@ uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool u
 	uint64_t window = in_memory ? 0 : ref->len, fixed = BATCH_BYTES + ref->pool_bytes;
 
 	if (!untimed && !ref->sorted)
-		return fixed + window + entries_of(ref) * sizeof(struct d9__index_entry);
+		return fixed + window + entries_of(ref) * sizeof(struct d9__index_entry) +
+		       ref->wakes * (sizeof(struct d9__placed_wake) + sizeof(struct d9__poll_span));
 	return fixed + (window < D9__WINDOW_BYTES ? window : D9__WINDOW_BYTES);
 }
 
@@ -157,6 +182,7 @@ int d9__run_of_events_open(struct d9__run_of_events *batch, const struct d9__bat
 	batch->store = store;
 	batch->untimed = untimed;
 	batch->enters = false;
+	batch->wake = NULL;
 	batch->read_at = ref->offset;
 	batch->reader.decoder.limit_bytes = batch->reader.limit_bytes = limit_bytes;
 	batch->indexed = !untimed && !ref->sorted;
@@ -181,6 +207,7 @@ int d9__run_of_events_open(struct d9__run_of_events *batch, const struct d9__bat
 static int next_indexed(struct d9__run_of_events *batch)
 {
 	const struct d9__index_entry *entry = &batch->index[batch->i];
+	const struct d9__placed_wake *placed = NULL;
 	const uint8_t *start;
 	uint64_t offset;
 
@@ -188,13 +215,20 @@ static int next_indexed(struct d9__run_of_events *batch)
 		return 0;
 	batch->i++;
 	offset = entry->offset & ~D9__INDEX_ENTERS;
+	if (offset & D9__INDEX_WAKE)
+		placed = &batch->wakes[offset & ~D9__INDEX_WAKE];
+	if (placed)
+		offset = placed->offset;
 	start = batch->bytes + offset;
 	batch->enters = (entry->offset & D9__INDEX_ENTERS) != 0;
+	batch->wake = placed ? &placed->wake : NULL;
 	batch->frame = (struct d9__frame) {
 		.kind = D9__FRAME_EVENT,
 		.start = start,
 		.end = batch->bytes + batch->len,
-		.schema = d9__decoder_schema(&batch->reader.decoder, d9__wire_get_u16(start + 1)),
+		.schema = placed ? batch->wake_schema
+				 : d9__decoder_schema(&batch->reader.decoder,
+						      d9__wire_get_u16(start + 1)),
 		.payload = start + EVENT_HEAD_LEN,
 		.timestamp_ns = entry->time_ns,
 	};
@@ -224,8 +258,14 @@ int d9__run_of_events_values_slow(struct d9__run_of_events *batch, struct d9__va
 	struct d9__frame ignored;
 	int err;
 
-	if (!batch->peeked)
-		return d9__values_build(values, &batch->reader.decoder, &batch->frame);
+	if (batch->wake)
+		return d9__told_wake_values(batch->wake, values);
+	if (!batch->peeked) {
+		err = d9__values_build(values, &batch->reader.decoder, &batch->frame);
+		if (!err)
+			d9__told_wake_settle(batch->frame.schema, values);
+		return err;
+	}
 	/* Once more, to know why not. */
 	err = d9__values_quick(values, &batch->reader.decoder, &batch->frame);
 	if (!err)
@@ -248,5 +288,6 @@ void d9__run_of_events_release(struct d9__run_of_events *batch)
 	d9__segment_reader_release(&batch->reader);
 	free(batch->buffer);
 	free(batch->index);
+	free(batch->wakes);
 	*batch = (struct d9__run_of_events) { 0 };
 }

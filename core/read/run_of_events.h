@@ -11,6 +11,7 @@
 #include "read/merge.h"
 #include "read/segment_reader.h"
 #include "read/store.h"
+#include "read/told_wakes.h"
 
 /* The result of the first pass over a batch. */
 struct d9__batch_ref {
@@ -22,6 +23,7 @@ struct d9__batch_ref {
 	uint64_t timed, untimed; /* events with a time other than 0; all others */
 	uint64_t calls; /* of |timed|, those that are told at their beginning too: see inner_calls.h
 			 */
+	uint64_t wakes; /* that polls tell, besides */
 	uint64_t pool_bytes;     /* that its texts, stacks and types take while it is open */
 };
 
@@ -40,9 +42,17 @@ struct d9__run_of_events {
 	size_t index_capacity, n, i;
 	bool indexed;
 	bool quick; /* deliver events with a time as they come */
+	/* Wakes that polls tell, with their offsets in the batch; |index| refers to them. */
+	struct d9__placed_wake {
+		struct d9__poll_wake wake;
+		uint64_t offset;
+	} * wakes;
+	size_t wakes_capacity, n_wakes;
+	const struct d9_schema *wake_schema;
 	/* The next event. */
 	struct d9__frame frame;
 	bool enters;	 /* it tells the beginning of a call, at that moment */
+	const struct d9__poll_wake *wake; /* it is this one; or NULL */
 	uint64_t offset; /* in the unpacked segment */
 	bool peeked;     /* not passed yet */
 	struct d9__run_of_events *next; /* these two are the user's */

@@ -81,7 +81,7 @@ static int sort_starts(struct d9_reader *reader)
 		if (reader->batches.refs[i].timed)
 			reader->starts[reader->n_starts++] = i;
 		reader->events += reader->batches.refs[i].timed + reader->batches.refs[i].untimed +
-				  reader->batches.refs[i].calls;
+				  reader->batches.refs[i].calls + reader->batches.refs[i].wakes;
 	}
 	if (reader->n_starts)
 		qsort_r(reader->starts, reader->n_starts, sizeof(*reader->starts), compare_starts,

@@ -197,6 +197,7 @@ struct scan {
 	struct d9__batch_ref batch; /* the open one */
 	struct d9__times times;     /* of its events */
 	uint64_t calls, calls_from_ns; /* of these, and when the first began */
+	struct d9__poll_wakes seen;    /* in it */
 	uint64_t pool_bytes;        /* of what it has defined */
 };
 
@@ -225,7 +226,7 @@ static int close_batch(struct scan *scan, uint64_t end)
 	if (!fits(scan->segment, list->n - scan->segment->batches_before))
 		return -EFBIG;
 	scan->batch.len = end - scan->batch.offset;
-	scan->batch.sorted = scan->times.sorted && !scan->calls;
+	scan->batch.sorted = scan->times.sorted && !scan->calls && !scan->times.wakes;
 	scan->batch.first_ns = scan->batch.begin_ns = scan->times.first_ns;
 	if (scan->calls && scan->calls_from_ns < scan->batch.begin_ns)
 		scan->batch.begin_ns = scan->calls_from_ns;
@@ -233,6 +234,7 @@ static int close_batch(struct scan *scan, uint64_t end)
 	scan->batch.last_ns = scan->times.last_ns;
 	scan->batch.timed = scan->times.timed;
 	scan->batch.untimed = scan->times.untimed;
+	scan->batch.wakes = scan->times.wakes;
 	scan->batch.pool_bytes = scan->pool_bytes;
 	if (!d9__array_grow(list->refs, list->n))
 		return -ENOMEM;
@@ -244,11 +246,11 @@ static int close_batch(struct scan *scan, uint64_t end)
 static int open_batch(struct scan *scan, const struct d9__frame *frame)
 {
 	uint64_t offset = d9__segment_reader_offset(&scan->reader, frame);
-	int err = close_batch(scan, offset);
+	int err = scan->times.out_of_memory ? -ENOMEM : close_batch(scan, offset);
 
 	scan->batch = (struct d9__batch_ref) { .segment = scan->segment->number,
 					       .offset = offset };
-	scan->times = (struct d9__times) { .sorted = true };
+	scan->times = (struct d9__times) { .sorted = true, .seen = &scan->seen };
 	scan->calls = 0;
 	scan->pool_bytes = 0;
 	return err;
@@ -261,7 +263,7 @@ static void sum_up(struct scan *scan)
 	for (size_t i = scan->first_batch; i < scan->batches->n; i++) {
 		const struct d9__batch_ref *batch = &scan->batches->refs[i];
 
-		info->events += batch->timed + batch->untimed;
+		info->events += batch->timed + batch->untimed + batch->wakes;
 		if (!batch->timed)
 			continue;
 		if (!info->first_ns || batch->first_ns < info->first_ns)
@@ -276,6 +278,7 @@ static void note_event(struct scan *scan, const struct d9__frame *frame)
 	uint64_t start_ns;
 
 	d9__times_add(&scan->times, frame->timestamp_ns);
+	d9__times_see(&scan->times, &scan->reader.decoder, frame);
 	if (!frame->schema->begins_earlier || !frame->timestamp_ns ||
 	    !d9__inner_call_start(frame, &start_ns))
 		return;
@@ -298,12 +301,15 @@ static int walk(struct scan *scan)
 		} else if (frame.kind == D9__FRAME_HEADER) {
 			scan->segment->info.batches++;
 			err = open_batch(scan, &frame);
+			d9__poll_wakes_reset(&scan->seen);
 		}
 	}
 	if (!err)
 		err = got;
 	if (!err)
-		err = close_batch(scan, scan->reader.window_at + scan->reader.pos);
+		err = scan->times.out_of_memory
+			      ? -ENOMEM
+			      : close_batch(scan, scan->reader.window_at + scan->reader.pos);
 	sum_up(scan);
 	return err;
 }
@@ -355,6 +361,7 @@ int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definit
 	scan.container.frames = NULL;
 	d9__segment_reader_release(&scan.reader);
 	d9__container_release(&scan.container);
+	d9__poll_wakes_release(&scan.seen);
 	return err;
 }
 

@@ -2,7 +2,7 @@
 // A range of a trace as a trace of its own: its events as they are, byte for byte but for the distance in
 // time to the event before, with the schemas, texts and stacks that they use, and what lived before it.
 
-import { Decoder } from './decode.js';
+import { Decoder, WAKE_FIELDS } from './decode.js';
 import { TAG, TYPE, TraceError } from './frames.js';
 import { unpack } from './unpack.js';
 
@@ -10,13 +10,14 @@ const CUT_CHUNK = 1 << 20;
 const DELTA_MAX = 0xffffff;
 const MAGIC_BYTES = [0x54, 0x52, 0x43, 0, 1];
 const utf8 = new TextEncoder();
+const WAKE_TYPE = 0xffff;
 const SYMBOL_FIELDS = [['addr', TYPE.VARINT], ['size', TYPE.VARINT], ['symbol_name', TYPE.STRING], ['inline_depth', TYPE.VARINT], ['source_file', TYPE.STRING], ['source_line', TYPE.VARINT]];
 
 /** Bytes that are written one after another, in chunks. */
 class ByteWriter {
-	constructor() {
+	constructor(size = CUT_CHUNK) {
 		this.chunks = [];
-		this.bytes = new Uint8Array(CUT_CHUNK);
+		this.bytes = new Uint8Array(size);
 		this.at = 0;
 	}
 
@@ -188,6 +189,39 @@ class CutDecoder extends Decoder {
 		this.usedStacks = [];
 	}
 
+	/** The definition of a wake that was told by a poll: the batch's own, or one more. */
+	wakeSchema() {
+		const { schemas } = this.batch;
+		for (const { id, hot, reason, more } of this.schemas.values()) if (hot && reason && !more.length) return id;
+		if (!schemas.has(WAKE_TYPE)) {
+			const out = new ByteWriter(128);
+			out.u8(TAG.SCHEMA);
+			out.u16(WAKE_TYPE);
+			out.text16('WakeEventEvent');
+			out.u8(1);
+			out.u16(WAKE_FIELDS.length);
+			for (const { name, type } of WAKE_FIELDS) {
+				out.text16(name);
+				out.u8(type);
+			}
+			schemas.set(WAKE_TYPE, out.finish()[0].slice());
+		}
+		return WAKE_TYPE;
+	}
+
+	/** A wake as an event: that of a poll which was just decoded. */
+	wake(time, waker, woken, by, reason) {
+		const out = new ByteWriter(64), schema = this.wakeSchema();
+		out.u8(TAG.EVENT);
+		out.u16(schema);
+		out.put([0, 0, 0]);
+		out.uleb(BigInt(waker));
+		out.uleb(BigInt(woken));
+		out.u8(by);
+		out.u8(reason);
+		return { batch: this.batch, schema, strings: [], stacks: [], hasTime: true, time, bytes: out.finish()[0].slice() };
+	}
+
 	/** All events go the exact way: what they use has to be seen. */
 	hot() {}
 
@@ -208,7 +242,18 @@ class CutDecoder extends Decoder {
 	/** The event that was just decoded, to be written now or later. */
 	taken(table, time) {
 		return { batch: this.batch, schema: this.eventSchema, strings: [...this.usedStrings], stacks: [...this.usedStacks], hasTime: table.hasTime, time,
-			bytes: this.bytes.slice(this.eventStart, this.at) };
+			bytes: this.schemas.get(this.eventSchema).told ? this.untold() : this.bytes.slice(this.eventStart, this.at) };
+	}
+
+	/** A poll without its wake, which is an event of its own: what it refers to may not be in the range. */
+	untold() {
+		let end = this.fifth;
+		while (this.bytes[end++] >= 0x80);
+		const head = this.bytes.subarray(this.eventStart, this.fifth), rest = this.bytes.subarray(end, this.at);
+		const bytes = new Uint8Array(head.length + 1 + rest.length);
+		bytes.set(head);
+		bytes.set(rest, head.length + 1);
+		return bytes;
 	}
 
 	frame(start) {
@@ -295,6 +340,11 @@ class Cut {
 			// A function that a library called is told when it returned: it belongs to the range if a part of it does.
 			if (!(time < this.from || time - Number(values[table.length] ?? 0) > this.to)) this.write(table, time);
 		}
+	}
+
+	/** The decoder tells it in front of its poll. */
+	wake(time, waker, woken, by, reason) {
+		if (time >= this.from && time <= this.to) this.writer.event(this.decoder.wake(time, waker, woken, by, reason));
 	}
 
 	write(table, time) {

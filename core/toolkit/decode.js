@@ -7,6 +7,7 @@
 // two against each other.
 
 import { TraceError, Truncated, TAG, TYPE, isFieldType } from './frames.js';
+import { PollWakes } from './poll_wakes.js';
 import { wideNumber } from './table.js';
 
 const HEADER = [0x54, 0x52, 0x43, 0x00];
@@ -18,6 +19,9 @@ const WIDE = 2 ** 32;
 const NEAR_IDS = 1 << 16; // pool ids below that are kept in an array
 const SAFE_UPPER = 0x200000;
 
+export const WAKE_FIELDS = [['waker_task_id', TYPE.VARINT], ['woken_task_id', TYPE.VARINT], ['target_worker', TYPE.U8], ['reason', TYPE.U8]]
+	.map(([name, type]) => ({ name, type, optional: false })); // as recorders define it
+const TOLD_AT = 4; // the field of a PollStart that tells its wake
 const HOT = { POLL_START: 1, POLL_END: 2, PARK: 3, UNPARK: 4, WAKE: 5 };
 const HOT_SHAPES = [
 	[HOT.POLL_START, 'PollStartEvent', 'worker_id:9 local_queue:11 task_id:9 spawn_loc:7'],
@@ -35,9 +39,10 @@ function hotKind(name, fields) {
 			const reason = kind === HOT.WAKE && more[0]?.name === 'reason' && more[0].type === TYPE.U8 && !more[0].optional;
 			// An event whose reason has another type, or does not come first, is read field by field.
 			if (kind === HOT.WAKE && !reason && more.some((field) => field.name === 'reason')) break;
-			return { hot: kind, reason, more: reason ? more.slice(1) : more };
+			const told = kind === HOT.POLL_START && more[0]?.name === 'wake' && more[0].type === TYPE.VARINT && !more[0].optional;
+			return { hot: kind, reason, told, more: reason || told ? more.slice(1) : more };
 		}
-	return { hot: 0, reason: false, more: [] };
+	return { hot: 0, reason: false, told: false, more: [] };
 }
 
 /**
@@ -62,6 +67,7 @@ export class Decoder {
 		this.strings = [];
 		this.farStrings = new Map();
 		this.stacks = new Map();
+		this.wakes = null; // of polls, where these tell them
 		this.setBase(0, 0);
 	}
 
@@ -212,12 +218,13 @@ export class Decoder {
 			if (since >= this.room || time === this.zero || model.origin === null) break;
 			at += 6;
 			const first = varint();
-			let a = 0, b = 0, c = 0, d = 0;
+			let a = 0, b = 0, c = 0, d = 0, told = 0;
 			if (schema.hot === HOT.POLL_START) {
 				a = bytes[at++];
 				b = varint();
 				c = view.getUint32(at, true);
 				at += 4;
+				if (schema.told) told = varint();
 			} else if (schema.hot === HOT.WAKE) {
 				b = varint();
 				a = bytes[at++];
@@ -229,7 +236,7 @@ export class Decoder {
 				c = view.getUint32(at, true);
 				at += 4;
 			}
-			if (first < 0 || b < 0 || d < 0) {
+			if (first < 0 || b < 0 || d < 0 || told < 0) {
 				at = start;
 				break;
 			}
@@ -242,6 +249,7 @@ export class Decoder {
 					return;
 				}
 			}
+			if (this.wakes) this.seeWake(schema, first, time, b, told);
 			switch (schema.hot) {
 			case HOT.POLL_START: model.pollStart(first, time, a, b, this.stringOf(c)); break;
 			case HOT.POLL_END: model.pollEnd(first, time); break;
@@ -253,6 +261,18 @@ export class Decoder {
 			this.since = since;
 			this.at = at;
 		}
+	}
+
+	/** Where wakes count that polls tell: with those that are events. */
+	wakeTable() {
+		return this.countsWakes ??= this.model.table(JSON.stringify(['WakeEventEvent', true, WAKE_FIELDS]), 'WakeEventEvent', WAKE_FIELDS, true);
+	}
+
+	/** A poll that tells its wake, or what others refer to. */
+	seeWake(schema, worker, time, task, told) {
+		if (schema.told && this.wakes.start(this.model, worker, time, task, told)) this.wakeTable().count++;
+		else if (schema.hot === HOT.POLL_END) this.wakes.end(worker, time);
+		else if (schema.hot === HOT.UNPARK) this.wakes.unpark(worker, time);
 	}
 
 	frame(start) {
@@ -297,7 +317,9 @@ export class Decoder {
 			if (old.shape !== shape) this.fail(start, `type ${id} defined twice, differently`);
 			return;
 		}
-		this.schemas.set(id, { id, shape, hasTime, fields, ...hotKind(hasTime ? name : '', fields),
+		const hot = hotKind(hasTime ? name : '', fields);
+		if (hot.told) this.wakes ??= new PollWakes();
+		this.schemas.set(id, { id, shape, hasTime, fields, ...hot,
 			strange: fields.find((field) => !isFieldType(field.type)), values: new Array(fields.length), table: this.model.table(shape, name, fields, hasTime) });
 	}
 
@@ -346,11 +368,16 @@ export class Decoder {
 		const { values, fields } = schema;
 		for (let i = 0; i < fields.length; i++) {
 			const field = fields[i];
+			if (i === TOLD_AT) this.fifth = this.at;
 			values[i] = field.optional && !this.u8() ? undefined : this.value(field.type, 0);
 		}
 		if (schema.hasTime) this.since = since;
 		schema.table.count++;
 		const time = this.base + since;
+		if (this.wakes && schema.hot && time !== this.zero) {
+			this.seeWake(schema, Number(values[0]), time, Number(values[2]), Number(values[TOLD_AT]));
+			if (schema.told) values[TOLD_AT] = 0;
+		}
 		this.model.event(schema.table, time === this.zero ? NaN : time, values);
 	}
 

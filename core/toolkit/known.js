@@ -16,7 +16,7 @@ const SPAN_CLOSE = 'span_id start_timestamp_ns span_name:t first_enter_timestamp
 export const KNOWN_EVENTS = {
 	ClockSyncEvent: 'realtime_ns!',
 	SegmentMetadataEvent: 'entries:m',
-	PollStartEvent: 'worker_id! local_queue! task_id! spawn_loc:t',
+	PollStartEvent: 'worker_id! local_queue! task_id! spawn_loc:t wake',
 	PollEndEvent: 'worker_id!',
 	WorkerParkEvent: 'worker_id! local_queue! cpu_time_ns! tid',
 	WorkerUnparkEvent: 'worker_id! local_queue! cpu_time_ns! sched_wait_ns tid',

@@ -19,6 +19,7 @@
 #include "base/artefact.h"
 #include "format/zstd_block.h"
 #include "read/catalogue.h"
+#include "read/told_wakes.h"
 #include "watch/live.h"
 
 #define BLOCK (256u << 10)
@@ -58,6 +59,24 @@ static void tell_call(struct d9__live *live, const struct d9_event *event, uint6
 		live->fn(live->arg, &ends);
 }
 
+/* Tell of the wake of a poll that is told next, as the reader does. */
+static int tell_wake(struct d9__live *live, const struct d9__poll_wake *wake)
+{
+	struct d9_event event = { .kind = D9_EVENT_WAKE,
+				  .has_timestamp = true,
+				  .timestamp_ns = wake->ns };
+	int err = wake->ns < live->since_ns ? -ESTALE
+					    : d9__told_wake_schema(&live->schemas, &event.schema);
+
+	if (!err)
+		err = d9__told_wake_values(wake, &live->values);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	event.values = live->values.items;
+	live->fn(live->arg, &event);
+	return 0;
+}
+
 static int tell(struct d9__live *live, const struct d9__frame *frame)
 {
 	struct d9_event event = { .schema = frame->schema,
@@ -73,6 +92,7 @@ static int tell(struct d9__live *live, const struct d9__frame *frame)
 	err = d9__values_build(&live->values, &live->decoder, frame);
 	if (err)
 		return err == -ENOMEM ? err : 0;
+	d9__told_wake_settle(frame->schema, &live->values);
 	event.values = live->values.items;
 	if (frame->schema->begins_earlier && d9__inner_call_start(frame, &start_ns))
 		tell_call(live, &event, start_ns);
@@ -86,12 +106,17 @@ static ssize_t decode(struct d9__live *live, const uint8_t *bytes, size_t len, u
 {
 	struct d9__cursor in = { bytes, bytes + len, 0 };
 	const uint8_t *whole = bytes;
+	struct d9__poll_wake wake;
 	struct d9__frame frame;
 	int got, err = 0;
 
 	while (!err && (got = d9__decoder_next(&live->decoder, &in, &frame)) == 1) {
 		whole = in.p;
-		if (frame.kind != D9__FRAME_EVENT)
+		got = d9__decoder_wake(&live->decoder, &frame, &live->seen, &wake);
+		if (got == 1 && !skip)
+			got = tell_wake(live, &wake);
+		err = got < 0 ? got : 0;
+		if (frame.kind != D9__FRAME_EVENT || err)
 			continue;
 		if (skip)
 			skip--;
@@ -118,6 +143,7 @@ int d9__live_read_description(struct d9__live *live)
 {
 	struct d9__ring_header header;
 	struct d9__decoder segment = live->decoder;
+	struct d9__poll_wakes seen = live->seen;
 	uint8_t *bytes;
 	uint64_t description;
 	int err = d9__ring_view_read(live->view, 0, &header, sizeof(header));
@@ -135,10 +161,13 @@ int d9__live_read_description(struct d9__live *live)
 				 (uint32_t)description);
 	/* The segment's decoder is in the middle of a batch. */
 	d9__decoder_init(&live->decoder, &live->schemas, MEMORY_MAX);
+	live->seen = (struct d9__poll_wakes) { 0 };
 	if (!err)
 		err = decode_batch(live, bytes, (uint32_t)description, 0);
 	d9__decoder_release(&live->decoder);
 	live->decoder = segment;
+	d9__poll_wakes_release(&live->seen);
+	live->seen = seen;
 	if (!err)
 		live->description = description;
 	free(bytes);
@@ -479,6 +508,7 @@ void d9__live_end(struct d9__live *live)
 	free(live->raw);
 	d9__values_release(&live->values);
 	d9__inner_calls_release(&live->calls);
+	d9__poll_wakes_release(&live->seen);
 	d9__decoder_release(&live->decoder);
 	d9__definitions_release(&live->schemas);
 }

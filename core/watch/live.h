@@ -13,6 +13,7 @@
 #include <dial9/reader.h>
 
 #include "format/decoder.h"
+#include "format/poll_wakes.h"
 #include "format/values.h"
 #include "read/inner_calls.h"
 #include "ring/ring_view.h"
@@ -34,6 +35,7 @@ struct d9__live {
 	struct d9__values values;
 	struct d9__inner_calls calls;
 	uint64_t n_calls;
+	struct d9__poll_wakes seen; /* in the batch */
 	uint64_t description; /* of the ring, that was read */
 
 	/* The segment that is being followed. */
