@@ -22,6 +22,7 @@
 #include "ring/event_types.h"
 #include "ring/ring_view.h"
 #include "ring/side_ring.h"
+#include "segment/continuation.h"
 
 #define LOCK_TRIES 50
 #define LATELY_NS  (5 * D9__SECOND_NS) /* several times what the flush thread sleeps at most */
@@ -371,26 +372,30 @@ static int skip_tail(const struct d9__segment_tail *tail, struct d9__walker *wal
 		     struct d9__batch *batch, struct d9__builder *rest)
 {
 	const uint8_t *bytes = batch->bytes;
-	size_t len = batch->len, body = batch->taken_bytes, most = 0;
-	int err;
+	size_t len = batch->len;
+	uint32_t most = 0;
+	int err = 0;
 
 	if (batch->taken_bytes) {
-		err = d9__continuation(walker, batch->bytes, batch->taken_bytes, batch->len, rest);
+		err = d9__continuation(walker, batch->bytes, batch->taken_bytes, batch->len, rest,
+				       NULL);
 		if (err)
 			return err;
 		bytes = rest->data;
 		len = rest->len;
-		body = rest->len - (batch->len - batch->taken_bytes);
 	}
 	for (size_t i = tail->n_batches; i-- > 0;) {
 		const struct d9__tail_batch *t = &tail->batch[i];
 
-		if (t->len > body + most && t->len <= len &&
-		    !memcmp(tail->data + t->at, bytes, t->len))
-			most = t->len - body;
+		if (t->len > most && t->len <= len && !memcmp(tail->data + t->at, bytes, t->len))
+			most = (uint32_t)t->len;
 	}
-	batch->taken_bytes += (uint32_t)most;
-	return 0;
+	if (most && batch->taken_bytes)
+		err = d9__continuation(walker, batch->bytes, batch->taken_bytes, batch->len, rest,
+				       &most);
+	if (most)
+		batch->taken_bytes = most;
+	return err;
 }
 
 /* Take what is left in the chunk that is in the buffer. */

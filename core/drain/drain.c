@@ -23,6 +23,7 @@
 #include "drain/drain.h"
 #include "drain/rates.h"
 #include "format/encoder.h"
+#include "segment/continuation.h"
 
 #define GROUP      16
 #define GROUPS_MAX 20 /* per tick: about 50 ms of compression */
@@ -263,7 +264,7 @@ static int add_batch(struct d9__drain *drain, const struct d9__batch *batch, uin
 	if (drain->writer->kind == D9_WRITER_NULL)
 		return 0;
 	err = d9__continuation(drain->walker, batch->bytes, batch->taken_bytes, batch->len,
-			       &drain->rest);
+			       &drain->rest, NULL);
 	return err ? err : d9__writer_add(drain->writer, drain->rest.data, drain->rest.len,
 					  first_ns, batch->last_ns, events, now_ns);
 }

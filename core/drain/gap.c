@@ -71,13 +71,14 @@ static void put_poll_start(struct d9__builder *out, uint32_t worker, uint64_t ta
 	uint32_t empty = d9__builder_name(out, "");
 	uint8_t *p;
 
-	p = d9__builder_event(out, D9__EVENT_POLL_START, ns, 2 * D9__VARINT_MAX + 5);
+	p = d9__builder_event(out, D9__EVENT_POLL_START, ns, 2 * D9__VARINT_MAX + 6);
 	if (!p)
 		return;
 	p = d9__varint_put(p, worker);
 	*p++ = 0;
-	p = d9__varint_put(p, task);
-	d9__builder_end(out, d9__wire_put_u32(p, empty));
+	p = d9__wire_put_u32(d9__varint_put(p, task), empty);
+	*p++ = 0; /* nothing is known of its wake */
+	d9__builder_end(out, p);
 }
 
 static void put_park(struct d9__builder *out, uint16_t type, uint32_t worker, uint64_t cpu_ns,

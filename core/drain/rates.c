@@ -61,6 +61,9 @@ static bool count_frame(void *arg, const struct d9__wire_frame *frame)
 	if (frame->type_id == D9__EVENT_POLL_START) {
 		slot->n[D9__RATE_POLLS][slot->step % D9__RATES_KEPT] += !slot->resumes;
 		slot->resumes = false;
+		/* The last field is its wake, not 0 if it tells one; so then is the last byte. */
+		slot->n[D9__RATE_WAKES][slot->step % D9__RATES_KEPT] +=
+			frame->bytes[frame->len - 1] != 0;
 	} else if (frame->type_id == D9__EVENT_WAKE) {
 		/* The last field is the reason. */
 		slot->resumes = frame->bytes[frame->len - 1] == D9_WAKE_RESUMPTION;

@@ -16,16 +16,17 @@
 /* In one go: the wake, if there is one to write, and the start. */
 static inline void write_woken(struct d9__slot *slot, uint64_t published, uint64_t ns,
 			       const struct d9__thread *thread, const struct d9_poll *poll,
-			       const struct d9__emit_task *task, const struct d9__wake *wake)
+			       const struct d9__emit_task *task, struct d9__wake *wake)
 {
 	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
+	uint64_t told = d9__wakes_in_poll(thread, slot, ns, wake);
 	bool tells = wake->ns && d9__gate_open(D9__GATE_WAKE);
 
 	if (tells) {
 		p = d9__emit_head_at(slot, p, D9__EVENT_WAKE, wake->ns);
 		p = d9__varint_put(p, wake->waker);
 		memcpy(p, task->wire, 8);
-		p += task->id_len;
+		p += d9__emit_id_len(task);
 		*p++ = d9__emit_depth(wake->worker);
 		*p++ = (uint8_t)wake->reason;
 	}
@@ -33,7 +34,7 @@ static inline void write_woken(struct d9__slot *slot, uint64_t published, uint64
 	*p++ = (uint8_t)thread->worker;
 	*p++ = d9__emit_depth(poll->depth);
 	memcpy(p, task->wire, sizeof(task->wire));
-	p += task->start_len - D9__EMIT_PLAIN_HEAD_LEN;
+	p = d9__varint_put(p + task->start_len - D9__EMIT_PLAIN_HEAD_LEN - 1, told);
 	slot->worker_state = D9__WORKER_POLLING;
 	slot->task = task->id;
 	d9__emit_plain_leave(slot, published, tells ? 2 : 1, (uint64_t)(p - begin));
@@ -71,6 +72,8 @@ bool d9__poll_begin_woken(struct d9_poll *poll)
 	if (!(gate & D9__GATE_LOOP) || !d9__plain_is_usual(thread, slot, poll, gate) ||
 	    !d9__plain_stamp(thread, slot, poll, &ns))
 		return false;
+	if (d9__plain_begin_at(thread, slot, poll, ns, true))
+		return true;
 	cached = d9__task_cache_get(&thread->cache, poll->task.key);
 	return d9__plain_is_of(thread, cached, poll) &&
 	       d9__plain_is_same(thread, cached, cached->task, poll) &&
@@ -88,8 +91,8 @@ static void spell(const struct d9__thread *thread, const struct d9__slot *slot,
 
 	if (word >> 16 != slot->generation || slot->worker != thread->worker)
 		return;
-	end = d9__wire_put_u32(cached->emit.wire + cached->emit.id_len, word & 0xffff);
-	cached->emit.start_len = (uint8_t)(D9__EMIT_PLAIN_HEAD_LEN + (end - cached->emit.wire));
+	end = d9__wire_put_u32(cached->emit.wire + d9__emit_id_len(&cached->emit), word & 0xffff);
+	*end = 0; /* no wake */
 	cached->stamp = slot->stamp;
 }
 
@@ -118,6 +121,6 @@ bool d9__again_begin(struct d9__thread *thread, struct d9__slot *slot, struct d9
 	 */
 	if (cached->stamp != slot->stamp)
 		spell(thread, slot, cached);
-	return d9__plain_begin_at(thread, slot, poll, ns) ||
+	return d9__plain_begin_at(thread, slot, poll, ns, false) ||
 	       begin_woken_at(thread, slot, poll, ns, cached);
 }

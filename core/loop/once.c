@@ -55,25 +55,28 @@ static inline void make_solo(struct d9__thread *thread, const struct d9_poll *po
 /* ---- begin ---- */
 
 /* Spawn, wake and start. */
-static inline void write_begin(struct d9__slot *slot, uint64_t published,
-			       const struct d9_poll *poll,
-			       const struct d9__spawn_spelling *spelling, uint32_t worker,
-			       uint64_t id, const struct d9__wake *wake, uint64_t ns)
+static inline void write_begin(const struct d9__thread *thread, struct d9__slot *slot,
+			       uint64_t published, const struct d9_poll *poll,
+			       const struct d9__spawn_spelling *spelling, uint64_t id,
+			       struct d9__wake *wake, uint64_t ns)
 {
 	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
+	uint64_t spawn_ns = wake->ns ? wake->ns : ns,
+		 told = d9__wakes_in_poll(thread, slot, ns, wake);
 
-	p = d9__emit_head_at(slot, p, D9__EVENT_TASK_SPAWN, wake->ns ? wake->ns : ns);
+	p = d9__emit_head_at(slot, p, D9__EVENT_TASK_SPAWN, spawn_ns);
 	p = d9__spawn_spelling_put(spelling, p, id, poll->task.fd);
 	if (wake->ns) {
 		p = d9__emit_head_at(slot, p, D9__EVENT_WAKE, wake->ns);
 		p = d9__emit_wake_fields(p, wake->waker, id, wake->worker, wake->reason);
 	}
 	p = d9__emit_head_at(slot, p, D9__EVENT_POLL_START, ns);
-	*p++ = (uint8_t)worker;
+	*p++ = (uint8_t)thread->worker;
 	*p++ = d9__emit_depth(poll->depth);
 	p = d9__varint_put(p, id);
 	p = d9__wire_put_bytes(p, spelling->wire, sizeof(uint32_t));
-	d9__emit_worker(slot, worker, D9__WORKER_POLLING, id);
+	p = d9__varint_put(p, told);
+	d9__emit_worker(slot, thread->worker, D9__WORKER_POLLING, id);
 	d9__emit_plain_leave(slot, published, wake->ns ? 3 : 2, (uint64_t)(p - begin));
 }
 
@@ -98,8 +101,9 @@ static bool begin_quickly(struct d9__thread *thread, struct d9__slot *slot, stru
 	d9__wakes_take(thread, NULL, poll, ns, &wake);
 	id = d9__tasks_new_id(thread, library);
 	make_solo(thread, poll, id, ns);
-	write_begin(slot, published, poll, spelling, thread->worker, id, &wake, ns);
+	write_begin(thread, slot, published, poll, spelling, id, &wake, ns);
 	d9__polls_push(thread, poll, 0, 0, library, spelling->name, id, ns);
+	thread->frames[0].stamp = slot->stamp;
 	return true;
 }
 

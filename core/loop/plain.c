@@ -8,8 +8,6 @@
 #include "loop/adapter.h"
 #include "loop/plain.h"
 
-#include <string.h>
-
 #include "loop/polls.h"
 #include "loop/ready.h"
 #include "record/recorder.h"
@@ -24,8 +22,9 @@ D9__EMIT_PLAIN bool begin(struct d9_poll *poll, uint32_t gate)
 	struct d9__slot *slot = d9__self.slot;
 	uint64_t ns;
 
-	return d9__plain_is_usual(thread, slot, poll, gate) && d9__plain_stamp(thread, slot, poll, &ns) &&
-	       d9__plain_begin_at(thread, slot, poll, ns);
+	return d9__plain_is_usual(thread, slot, poll, gate) &&
+	       d9__plain_stamp(thread, slot, poll, &ns) &&
+	       d9__plain_begin_at(thread, slot, poll, ns, false);
 }
 
 /* A forked child begins with its gate closed, so that a living one pays nothing. */
@@ -59,58 +58,53 @@ bool d9__poll_begin_known(struct d9_poll *poll)
 
 /* ---- end ---- */
 
-/* True if |poll| may end plainly, at *|ns|.  False: nothing happened. */
-D9__EMIT_PLAIN bool ends_plainly(const struct d9__thread *thread, struct d9__slot *slot,
-				 const struct d9_poll *poll, uint32_t gate, uint64_t *ns)
-{
-	return __builtin_expect(d9__thread_exists(thread) && d9__slot_is_real(slot) &&
-					d9__slot_try_now(slot, ns) &&
-					d9__poll_is_plain(thread, poll, gate, *ns),
-				1);
-}
-
 /* False: nothing happened. */
-static inline bool end(struct d9_poll *poll, uint32_t gate)
+D9__EMIT_PLAIN bool end(struct d9_poll *poll, uint32_t gate, uint64_t *out_ns)
 {
 	struct d9__thread *thread = d9__self.thread;
 	struct d9__slot *slot = d9__self.slot;
 	uint64_t published, ns;
 
-	if (!ends_plainly(thread, slot, poll, gate, &ns))
+	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) ||
+				     !d9__slot_try_now(slot, &ns) ||
+				     !d9__poll_is_plain(thread, poll, gate, ns),
+			     0))
 		return false;
 	published = d9__emit_plain_enter(slot, ns);
 	if (__builtin_expect(!published, 0))
 		return false;
 	d9__emit_plain_poll_end(slot, published, ns, thread->head);
 	d9__poll_pop_plain(thread, poll, ns);
+	*out_ns = ns;
 	return true;
 }
 
 void d9_poll_end(struct d9_poll *poll)
 {
+	uint64_t ns;
+
 	if (__builtin_expect(!poll->task_id, 0))
 		return;
-	if (__builtin_expect(!end(poll, d9__gate_word()), 0))
+	if (__builtin_expect(!end(poll, d9__gate_word(), &ns), 0))
 		d9__polls_end(poll);
 }
 
 /* ---- end, and the task stays ready ---- */
 
-/* The end and, of the same moment, the wake for the next poll. */
-static inline void write_end_ready(struct d9__slot *slot, uint64_t published, uint64_t ns,
-				   const struct d9__thread *thread, const struct d9__emit_task *task)
+/* |task| was polled as |poll| says, by this thread.  The end at |ns| is its wake. */
+static inline void stay_ready(const struct d9__thread *thread, const struct d9__slot *slot,
+			      const struct d9__cached_task *cached, uint64_t ns)
 {
-	uint8_t *begin = slot->batch + (uint32_t)published, *p;
+	struct d9__task *task = cached->task;
 
-	p = d9__emit_plain_head(slot, published, D9__EVENT_POLL_END, ns, thread->head, 0) - 1;
-	p = d9__wire_put_event_head(p, D9__EVENT_WAKE, 0);
-	*p++ = 0; /* no waker */
-	memcpy(p, task->wire, 8);
-	p += task->id_len;
-	*p++ = (uint8_t)thread->worker;
-	*p++ = D9_WAKE_DEFERRED;
-	slot->worker_state = D9__WORKER_RUNNING;
-	d9__emit_plain_leave(slot, published, 2, (uint64_t)(p - begin));
+	if (!d9__task_is(task, cached->emit.id) ||
+	    atomic_load_explicit(&task->wakes, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
+	atomic_store_explicit(&task->woken,
+			      slot->stamp << 16 | D9__WOKEN_WORKER(thread->found) << 8 |
+				      D9_WAKE_DEFERRED | D9__WOKEN_BY_NONE,
+			      memory_order_relaxed);
 }
 
 /* False: nothing happened. */
@@ -118,22 +112,14 @@ static inline bool end_ready(struct d9_poll *poll, uint32_t gate)
 {
 	struct d9__thread *thread = d9__self.thread;
 	struct d9__slot *slot = d9__self.slot;
+	uint64_t id = poll->task_id, ns;
 	const struct d9__cached_task *cached;
-	uint64_t published, ns;
 
-	if (!(gate & D9__GATE_WAKE) || !ends_plainly(thread, slot, poll, gate, &ns))
+	if (!(gate & D9__GATE_WAKE) || d9__old_events() || !end(poll, gate, &ns))
 		return false;
 	cached = d9__task_cache_get(&thread->cache, poll->task.key);
-	if (!d9__plain_is_of(thread, cached, poll) || !d9__plain_is_same(thread, cached, cached->task, poll) ||
-	    atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
-	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed))
-		return false;
-	published = d9__emit_plain_enter(slot, ns);
-	if (__builtin_expect(!published, 0))
-		return false;
-	write_end_ready(slot, published, ns, thread, &cached->emit);
-	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
-	d9__poll_pop_plain(thread, poll, ns);
+	if (cached && cached->emit.id == id && cached->loop == poll->loop)
+		stay_ready(thread, slot, cached, ns);
 	return true;
 }
 

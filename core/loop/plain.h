@@ -15,6 +15,7 @@
 
 #include "loop/loops.h"
 #include "loop/thread_state.h"
+#include "loop/wakes.h"
 #include "loop/workers.h"
 #include "record/triggers.h"
 #include "ring/emit_inl.h"
@@ -58,6 +59,7 @@ D9__EMIT_PLAIN void d9__plain_push(struct d9__thread *thread, struct d9_poll *po
 	frame->address = (uintptr_t)poll;
 	frame->start_ns = ns;
 	frame->loc = cached->name;
+	frame->stamp = cached->stamp;
 	/*
 	 * Else the compiler packs neighbours into vectors first, which takes longer than two
 	 * stores.
@@ -85,15 +87,6 @@ D9__EMIT_PLAIN bool d9__plain_is_same(const struct d9__thread *thread,
 		!poll->task.identity);
 }
 
-/* True if nothing is to be told of its wake, or it is in the trace already. */
-D9__EMIT_PLAIN bool d9__plain_is_wake_told(struct d9__task *task, const struct d9_poll *poll)
-{
-	if (atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE)
-		return false;
-	return atomic_load_explicit(&task->woken, memory_order_relaxed) ||
-	       (!poll->ready_ns && !poll->reason);
-}
-
 /* True if |cached| was polled as |poll| will be, and its loop is this thread's. */
 D9__EMIT_PLAIN bool d9__plain_is_of(const struct d9__thread *thread,
 				    const struct d9__cached_task *cached,
@@ -107,21 +100,55 @@ D9__EMIT_PLAIN bool d9__plain_is_of(const struct d9__thread *thread,
 		1);
 }
 
-/* False: nothing happened. */
+/*
+ * True if PollStart, in the chunk |stamp|, tells all of the wake of |task|, which its own thread
+ * |woken|: |*told|.
+ */
+D9__EMIT_PLAIN bool d9__plain_tells(const struct d9__thread *thread, const struct d9__task *task,
+				    uint32_t woken, uint32_t stamp, uint64_t ns, uint64_t *told)
+{
+	uint64_t woken_ns = atomic_load_explicit(&task->polled_ns, memory_order_relaxed);
+
+	*told = D9__WAKE_OF_UNPARK;
+	if (woken == thread->found && thread->unpark_stamp == stamp && woken_ns == thread->round_ns)
+		return true;
+	/* By this thread, while this chunk was open, and no event has told it. */
+	woken ^= stamp << 16 | D9__WOKEN_WORKER(thread->found) << 8;
+	*told = (ns - woken_ns) << 4 | D9__WOKEN_REASON(woken);
+	return woken - 1 < D9__WOKEN_TOLD - 1 && *told != D9__WAKE_OF_UNPARK;
+}
+
+/*
+ * |may_say|: |poll| may say that a descriptor of it is ready, which no wake announced.  False:
+ * nothing happened.
+ */
 D9__EMIT_PLAIN bool d9__plain_begin_at(struct d9__thread *thread, struct d9__slot *slot,
-				       struct d9_poll *poll, uint64_t ns)
+				       struct d9_poll *poll, uint64_t ns, bool may_say)
 {
 	const struct d9__cached_task *cached = d9__task_cache_get(&thread->cache, poll->task.key);
+	uint64_t published, told = 0;
 	struct d9__task *task;
-	uint64_t published;
 
 	if (!d9__plain_is_of(thread, cached, poll))
 		return false;
 	task = cached->task;
-	if (__builtin_expect(!d9__plain_is_same(thread, cached, task, poll) ||
-				     !d9__plain_is_wake_told(task, poll),
-			     0))
+	if (__builtin_expect(!d9__plain_is_same(thread, cached, task, poll), 0))
 		return false;
+	if (atomic_load_explicit(&task->wakes, memory_order_relaxed)) {
+		uint32_t woken = atomic_load_explicit(&task->woken, memory_order_relaxed);
+
+		if (__builtin_expect(
+			    atomic_load_explicit(&task->wake, memory_order_relaxed) !=
+					    D9__WAKE_NONE ||
+				    !d9__plain_tells(thread, task, woken, cached->stamp, ns, &told),
+			    0))
+			return false;
+	} else if (__builtin_expect(poll->ready_ns || poll->reason, 0)) {
+		if (!may_say || poll->ready_ns || poll->reason != D9_WAKE_FD ||
+		    thread->unpark_stamp != cached->stamp || d9__old_events())
+			return false;
+		told = D9__WAKE_OF_UNPARK;
+	}
 	published = d9__emit_plain_enter(slot, ns);
 	if (__builtin_expect(!published, 0))
 		return false;
@@ -132,7 +159,8 @@ D9__EMIT_PLAIN bool d9__plain_begin_at(struct d9__thread *thread, struct d9__slo
 	}
 	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
-	d9__emit_plain_poll_start(slot, published, ns, thread->head, poll->depth, &cached->emit);
+	d9__emit_plain_poll_start(slot, published, ns, thread->head, poll->depth, &cached->emit,
+				  told);
 	d9__plain_push(thread, poll, ns, cached);
 	return true;
 }

@@ -436,7 +436,8 @@ void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
 	last_ns = slot->last_ns;
 	become_owner(thread, loop);
 	thread->shared_ns = 0;
-	thread->n_held = 0;
+	d9__wakes_forget(thread);
+	thread->found = D9__WOKEN(slot->stamp, thread->worker, D9_WAKE_FD);
 	thread->stage = D9__STAGE_BACKEND;
 	see_gate(thread, slot, gate, last_ns);
 	if (timeout_ns == 0 && !is_spin_park_due(thread, slot))
@@ -463,8 +464,10 @@ void d9_loop_unpark(struct d9_loop *loop)
 		return;
 	thread->stage = D9__STAGE_FRESH;
 	thread->shared_ns = 0;
-	if (!loop || !is_recording() || !(slot = d9__slot_self()))
+	if (!loop || !is_recording() || !(slot = d9__slot_self())) {
+		d9__wakes_forget(thread);
 		return;
+	}
 	if (thread->parked) {
 		ns = d9__slot_now(slot);
 		if (__builtin_expect(thread->gate != d9__gate_word(), 0))
@@ -474,10 +477,11 @@ void d9_loop_unpark(struct d9_loop *loop)
 		if (__builtin_expect(thread->gate & D9__GATE_LISTEN, 0))
 			d9__accept_queues_ask(loop, thread->worker, slot, ns);
 	} else {
+		thread->unpark_stamp = 0;
 		thread->round_ns = 0; /* who needs it looks at the clock, or is the first to run */
 	}
 	if (thread->n_held)
-		d9__wakes_flush_held(thread, slot, ns ? ns : d9__slot_now(slot));
+		d9__wakes_found(thread, slot, ns ? ns : d9__slot_now(slot));
 }
 
 void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
@@ -563,13 +567,19 @@ static bool is_current(const struct d9__thread *thread, const struct d9__task *t
 	       (identity == poll->task.identity || !poll->task.identity);
 }
 
-static void write_wake(struct d9__slot *slot, const struct d9__task *task,
-		       const struct d9__wake *wake)
+/* Return what PollStart, which follows at once, tells of |wake|; what it cannot tell is written
+ * before it. */
+static uint64_t tell_wake(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+			  uint64_t task, struct d9__wake *wake)
 {
+	uint64_t value = 0;
+
+	/* In the chunk that it is told for. */
+	if (wake->fits && d9__emit_make_room(slot, ns))
+		value = d9__wakes_in_poll(thread, slot, ns, wake);
 	if (wake->ns && d9__gate_open(D9__GATE_WAKE))
-		d9__emit_wake(slot, wake->ns, wake->waker,
-			      atomic_load_explicit(&task->id, memory_order_relaxed), wake->worker,
-			      wake->reason);
+		d9__emit_wake(slot, wake->ns, wake->waker, task, wake->worker, wake->reason);
+	return value;
 }
 
 /* First poll of a task, or of what its object has become.  NULL: the table is full or busy. */
@@ -600,12 +610,11 @@ static const struct d9_callsite *callsite_of(const struct d9__task *task,
 				   : atomic_load_explicit(&task->callsite, memory_order_acquire);
 }
 
-/* The first poll of a task, of what its object has become, or with a wake to tell. */
+/* The first poll of a task, of what its object has become, or with a |wake| to tell. */
 static bool announce_slow(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
-			  uint64_t ns, struct d9__task **task)
+			  uint64_t ns, struct d9__task **task, struct d9__wake *wake)
 {
 	const struct d9_callsite *callsite;
-	struct d9__wake wake;
 
 	if (!*task || !is_current(thread, *task, poll)) {
 		*task = obtain_task(thread, slot, poll, ns);
@@ -613,10 +622,9 @@ static bool announce_slow(struct d9__thread *thread, struct d9__slot *slot, stru
 			return false;
 	}
 	callsite = callsite_of(*task, poll);
-	d9__wakes_take(thread, *task, poll, ns, &wake);
+	d9__wakes_take(thread, *task, poll, ns, wake);
 	if (!is_spawned(thread, *task))
-		write_spawn(thread, slot, thread->gate, *task, callsite, wake.ns ? wake.ns : ns);
-	write_wake(slot, *task, &wake);
+		write_spawn(thread, slot, thread->gate, *task, callsite, wake->ns ? wake->ns : ns);
 	return true;
 }
 
@@ -633,13 +641,17 @@ static bool make_ready(struct d9__thread *thread, struct d9__slot *slot, struct 
 /* Write PollStart and push its frame. */
 static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
 			      struct d9_poll *poll, uint32_t library, uint64_t ns,
-			      const struct d9__task *task)
+			      const struct d9__task *task, struct d9__wake *wake)
 {
 	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
+	uint64_t told = tell_wake(thread, slot, ns, id, wake);
 	uint32_t loc = d9__callsite_name(callsite_of(task, poll)), depth = poll->depth;
+	uint16_t outer = thread->n_frames;
 
-	d9__polls_push(thread, poll, thread->odd & (D9__ODD_WIDE | D9__ODD_WAITS), thread->n_frames, library, loc, id, ns);
-	d9__emit_poll_start(slot, ns, thread->worker, depth, id, loc);
+	d9__polls_push(thread, poll, thread->odd & (D9__ODD_WIDE | D9__ODD_WAITS), outer, library,
+		       loc, id, ns);
+	d9__emit_poll_woken(slot, ns, thread->worker, depth, id, loc, told);
+	thread->frames[outer].stamp = slot->stamp;
 }
 
 void d9__polls_begin(struct d9_poll *poll, uint32_t gate)
@@ -647,6 +659,7 @@ void d9__polls_begin(struct d9_poll *poll, uint32_t gate)
 	struct d9__thread *thread;
 	struct d9__slot *slot;
 	struct d9__task *task;
+	struct d9__wake wake = { .ns = 0 };
 	uint64_t last_ns, ns;
 	uint32_t library;
 
@@ -668,10 +681,10 @@ void d9__polls_begin(struct d9_poll *poll, uint32_t gate)
 		d9__waits_end(thread, slot, library, poll->task.key, ns);
 	task = d9__polls_task(thread, library, poll->task.key);
 	if ((!task || !is_current(thread, task, poll) || d9__wakes_matter(task, poll)) &&
-	    !announce_slow(thread, slot, poll, ns, &task))
+	    !announce_slow(thread, slot, poll, ns, &task, &wake))
 		return;
 	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
-	start_poll(thread, slot, poll, library, ns, task);
+	start_poll(thread, slot, poll, library, ns, task, &wake);
 	if (poll->task.callsite)
 		d9__again_know(thread, slot, poll, library, task);
 }
@@ -712,6 +725,8 @@ static void end_unrecorded(struct d9__thread *thread, const struct d9_poll *poll
 		thread->late_end_ns = d9__clock_mono_ns();
 	thread->resume_ns = thread->shared_ns = 0;
 	pop_frame(thread);
+	if (thread->n_frames) /* its open piece is none of its own */
+		thread->frames[thread->n_frames - 1].stamp = 0;
 	if (frame.once)
 		end_task(thread, NULL, 0, &frame);
 }

@@ -5,7 +5,7 @@
 
 #include "loop/loops.h"
 #include "loop/thread_state.h"
-#include "ring/emit_inl.h"
+#include "loop/wakes.h"
 #include "ring/gate.h"
 
 /* The stamp of the poll that ended last, if nothing was recorded since; else 0. */
@@ -22,24 +22,16 @@ void d9__ready_again(struct d9_loop *loop, uint64_t key)
 {
 	struct d9__thread *thread = d9__thread_peek();
 	const struct d9__cached_task *cached;
-	uint64_t ns = latest_end(thread), published;
+	uint64_t ns = latest_end(thread);
 
 	if (!d9__gate_open(D9__GATE_WAKE) || !ns || thread->resume_ns ||
 	    thread->odd & D9__ODD_NO_WORKER)
 		return;
 	cached = d9__task_cache_get(&thread->cache, key);
-	if (!cached || cached->loop != loop ||
-	    !d9__task_is(cached->task, cached->emit.id) ||
+	if (!cached || cached->loop != loop || !d9__task_is(cached->task, cached->emit.id) ||
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch ||
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
-	    atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
-	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed))
+	    atomic_load_explicit(&cached->task->wakes, memory_order_relaxed))
 		return;
-	published = d9__emit_plain_enter(d9__self.slot, ns);
-	if (published)
-		d9__emit_plain_wake(d9__self.slot, published, ns, 0, &cached->emit, thread->worker,
-				    D9_WAKE_DEFERRED);
-	else /* the end was the last for which the chunk had room */
-		d9__emit_wake(d9__self.slot, ns, 0, cached->emit.id, thread->worker, D9_WAKE_DEFERRED);
-	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
+	d9__wakes_stays_ready(thread, cached->task, ns);
 }

@@ -28,8 +28,9 @@ struct d9__cached_task *d9__task_cache_put(struct d9__task_cache *cache, uint32_
 
 	*cached = (struct d9__cached_task) { .key = key, .task = task };
 	cached->emit.id = id;
-	cached->emit.id_len =
-		(uint8_t)(d9__varint_put(cached->emit.wire, id) - cached->emit.wire);
+	cached->emit.start_len =
+		(uint8_t)(D9__EMIT_PLAIN_HEAD_LEN + 5 +
+			  (d9__varint_put(cached->emit.wire, id) - cached->emit.wire));
 	cached->emit.library = (uint8_t)library;
 	return cached;
 }

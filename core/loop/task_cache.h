@@ -73,6 +73,8 @@ d9__task_cache_get(struct d9__task_cache *cache, uint64_t key)
 			return NULL;
 	}
 	__asm__("" : "+r"(cached)); /* one pointer, not base and offset, stays in a register */
+	if (!cached)
+		__builtin_unreachable();
 	return cached;
 }
 

@@ -31,20 +31,28 @@ struct d9__task {
 	_Atomic(uint64_t) key;
 	_Atomic(uint64_t) id; /* as in the trace; 0: not in use */
 	_Atomic(uint64_t) identity;
-	_Atomic(uint64_t) polled_ns; /* latest begin; who goes first when the table is full */
+	/* Latest begin, or the wake of |woken|; who goes first when the table is full. */
+	_Atomic(uint64_t) polled_ns;
 	_Atomic(uint32_t) library;
 	/*
 	 * Epoch in which its spawn was written: a fork begins a new one.  0: not written.
 	 * D9__TASK_STALE: ends at the next wake or poll.
 	 */
 	_Atomic(uint32_t) spawned;
-	/*
-	 * 1: the loop's own thread has written the wake for the next poll, or holds it for the end
-	 * of its wait.  Stored by that thread only, so that it needs no locked instruction; another
-	 * that wakes at the same moment may add a wake of its own.
-	 */
-	_Atomic(uint32_t) woken;
-	_Atomic(uint32_t) wake; /* enum d9__wake_state, reason in bits 8.., handed in bit 16 */
+	union {
+		struct {
+			/*
+			 * Not 0: the loop's own thread has the wake for the next poll, see
+			 * D9__WOKEN().  Stored by that thread only, so that it needs no locked
+			 * instruction; another that wakes at the same moment may add a wake of its
+			 * own.
+			 */
+			_Atomic(uint32_t) woken;
+			/* enum d9__wake_state, reason in bits 8.., handed in bit 16 */
+			_Atomic(uint32_t) wake;
+		};
+		_Atomic(uint64_t) wakes; /* both: 0 if there is none */
+	};
 	/* Written under the shard's lock; read by the loop's thread. */
 	_Atomic(const struct d9_callsite *) callsite;
 
@@ -66,6 +74,19 @@ struct d9__task {
 };
 
 _Static_assert(sizeof(struct d9__task) == 128, "two lines for each");
+
+/*
+ * Of |woken|, for PollStart: the low half of the stamp of the chunk that was open, which worker did
+ * it, and why.  Of that chunk is the beginning of the poll whose task is |waker_task|, if one woke.
+ */
+#define D9__WOKEN(stamp, worker, reason)                                                           \
+	((uint32_t)(stamp) << 16 | ((worker) < 255 ? (worker) : 255) << 8 | (uint32_t)(reason))
+#define D9__WOKEN_CHUNK(w)  ((w) >> 16)
+#define D9__WOKEN_WORKER(w) ((w) >> 8 & 0xff)
+#define D9__WOKEN_REASON(w) ((w)&0xf)
+#define D9__WOKEN_BY_NONE   UINT32_C(0x40) /* no poll woke it */
+#define D9__WOKEN_TOLD	    UINT32_C(0x80) /* by a WakeEvent */
+#define D9__WOKEN_WHY(w)    ((w)&0xff)	   /* all but where */
 
 #define D9__TASK_STALE    UINT32_C(0xffffffff)
 #define D9__WAKE_HANDED   (UINT32_C(1) << 16)

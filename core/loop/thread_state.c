@@ -96,6 +96,7 @@ static void take_worker(struct d9__thread *thread, struct d9_loop *loop, bool ma
 		d9__workers_follow_thread((unsigned)id);
 	thread->worker = (uint32_t)id;
 	thread->head = d9__emit_plain_of(thread->worker);
+	thread->found = D9__WOKEN(0, thread->worker, D9_WAKE_FD);
 	thread->odd &= (uint8_t)~(D9__ODD_NO_WORKER | D9__ODD_WIDE);
 	if (thread->worker >= D9__WORKER_WIDE)
 		thread->odd |= D9__ODD_WIDE;

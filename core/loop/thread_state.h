@@ -47,6 +47,7 @@ struct d9__frame_running {
 	uint64_t start_ns; /* of its first piece */
 	uint32_t library, loc;
 	uint32_t depth;
+	uint32_t stamp; /* of the chunk with the beginning of its open piece */
 	bool once; /* the task ends with it; false in frames that are not in use */
 	/* The task ended while it ran: in this epoch, D9__ENDED_IN(); 0 in frames that are not in use. */
 	uint8_t ended;
@@ -86,13 +87,15 @@ struct d9__thread {
 	uint64_t round_ns; /* latest unpark, or when a wait without timeout was over; 0: not known */
 	/* A second piece that is due: the top frame's, from this moment; 0: none. */
 	uint64_t resume_ns;
-	/* When the open poll ended, if that was while recording was off; else 0. */
-	uint64_t late_end_ns;
+	uint32_t unpark_stamp; /* of the chunk with the Unpark of |round_ns|; 0: there is none */
+	uint32_t found;	       /* D9__WOKEN() of a descriptor that the wait finds */
 
 	/* Near the front: the first one's fields have short addresses. */
 	struct d9__frame_running frames[D9__FRAMES_MAX];
 
 	uint64_t park_ns; /* latest Park written */
+	/* When the open poll ended, if that was while recording was off; else 0. */
+	uint64_t late_end_ns;
 	uint32_t spins;	  /* waits without timeout since then */
 	bool parked;	  /* Park written, Unpark not */
 	bool refused;	  /* no worker id was free: not asked for again before the next entry */
@@ -107,7 +110,7 @@ struct d9__thread {
 	struct d9__thread *next, **at; /* in the list of all; protected by its lock */
 
 	struct d9__run runs[D9__RUNS_MAX];
-	struct d9__emit_wake held[D9__HELD_MAX];
+	struct d9__task *held[D9__HELD_MAX]; /* what a wait finds, until it is over */
 
 	struct d9__task_cache cache;
 

@@ -61,49 +61,67 @@ static inline bool is_by_kernel(enum d9_wake_reason reason)
 
 /* ---- written at once, behind the unpark, or with the poll ---- */
 
-static bool hold_for_unpark(struct d9__thread *thread, uint64_t task, const struct d9__wake *wake)
+/* To be told in its poll by a value whose stamp is known at the end of the wait. */
+static inline bool hold(struct d9__thread *thread, struct d9__task *task,
+			enum d9_wake_reason reason)
 {
-	struct d9__emit_wake *held;
-
-	if (!thread || thread->stage != D9__STAGE_BACKEND || thread->n_held == D9__HELD_MAX)
+	if (__builtin_expect(thread->n_held == D9__HELD_MAX, 0))
 		return false;
-	held = &thread->held[thread->n_held++];
-	held->len = (uint8_t)(d9__emit_wake_fields(held->wire, wake->waker, task, wake->worker,
-						   wake->reason) -
-			      held->wire);
+	thread->held[thread->n_held++] = task;
+	atomic_store_explicit(
+		&task->woken,
+		thread->found ^ D9_WAKE_FD ^
+			(reason == D9_WAKE_FD ? D9_WAKE_FD : reason | D9__WOKEN_BY_NONE),
+		memory_order_relaxed);
 	return true;
 }
 
-/* At the end of the batch, or in a signal handler. */
-static __attribute__((noinline)) void write_held(struct d9__slot *slot, uint64_t ns,
-						 const struct d9__emit_wake *held)
+/* Of own threads, as it was before polls told it.  Afterwards they do not, unless it is to be told
+ * twice. */
+static __attribute__((noinline, cold)) void tell_old(struct d9__thread *thread,
+						     struct d9__slot *slot, struct d9__task *task,
+						     uint64_t ns, uint64_t waker)
 {
-	const uint8_t *p = held->wire;
-	uint64_t waker = d9__varint_get(&p), task = d9__varint_get(&p);
+	uint32_t woken = atomic_load_explicit(&task->woken, memory_order_relaxed);
 
-	if (p)
-		d9__emit_wake(slot, ns, waker, task, p[0], p[1]);
+	d9__emit_wake(slot, ns, waker, atomic_load_explicit(&task->id, memory_order_relaxed),
+		      thread->worker, D9__WOKEN_REASON(woken));
+	if (d9__old_events() != D9__OLD_EVENTS_TOO)
+		atomic_store_explicit(&task->woken, D9__WOKEN_TOLD, memory_order_relaxed);
 }
 
-void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+/* Another thread may have ended it, and begun another in its entry. */
+static inline bool is_held(const struct d9__task *task, uint32_t found)
 {
-	uint32_t n = d9__gate_open(D9__GATE_WAKE) ? thread->n_held : 0;
-	const struct d9__emit_wake *held = thread->held, *end = held + n;
-	uint64_t published;
+	uint32_t woken = atomic_load_explicit(&task->woken, memory_order_relaxed);
 
-	while (held < end) {
-		n = (uint32_t)(end - held);
-		published = d9__emit_plain_enter(slot, ns);
-		if (!published) {
-			write_held(slot, ns, held++);
-			continue;
-		}
-		if (n > D9__EMIT_WAKES_MAX)
-			n = D9__EMIT_WAKES_MAX;
-		d9__emit_plain_wakes(slot, published, ns, held, n);
-		held += n;
+	return D9__WOKEN_WHY(woken ^ found) == (woken ^ found);
+}
+
+void d9__wakes_forget(struct d9__thread *thread)
+{
+	while (thread->n_held) {
+		struct d9__task *task = thread->held[--thread->n_held];
+
+		if (is_held(task, thread->found))
+			atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
 	}
+}
+
+void d9__wakes_found(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	struct d9__task **held = thread->held, **end = held + thread->n_held;
+	uint32_t found = thread->found;
+
 	thread->n_held = 0;
+	for (; held < end; held++)
+		if (is_held(*held, found))
+			atomic_store_explicit(&(*held)->polled_ns, ns, memory_order_relaxed);
+	if (__builtin_expect(d9__old_events() == 0, 1))
+		return;
+	for (held = thread->held; held < end; held++)
+		if (is_held(*held, found))
+			tell_old(thread, slot, *held, ns, 0);
 }
 
 /* Describe the wake by what this thread does; a wait's own wakes get the stamp of its end. */
@@ -140,9 +158,56 @@ static uint64_t stamp(struct d9__thread *thread, struct d9__slot *slot, uint32_t
 
 	if (!fresh)
 		return d9__slot_now(slot);
-	if (!is_of_wait(thread, slot))
+	if (!is_of_wait(thread, slot)) {
 		thread->round_ns = d9__slot_now(slot);
+		thread->unpark_stamp = 0;
+	}
 	return thread->round_ns;
+}
+
+/*
+ * Leave a wake at |ns|, |last_ns| being the stamp before, for its poll to tell, if that can: who
+ * reads finds the waker by the time, among the polls of the same batch.
+ */
+static inline __attribute__((always_inline)) bool
+leave_for_poll(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
+	       enum d9_wake_reason reason, uint64_t ns, uint64_t last_ns)
+{
+	const struct d9__frame_running *top;
+	uint32_t why = reason;
+
+	if (!is_by_kernel(reason)) {
+		if (ns <= last_ns)
+			return false;
+		if (thread->odd & D9__ODD_OPEN) {
+			if (!thread->n_frames)
+				return false;
+			top = &thread->frames[thread->n_frames - 1];
+			if (top->stamp != slot->stamp)
+				return false;
+			atomic_store_explicit(&task->waker_task, top->task, memory_order_relaxed);
+		} else if (thread->n_frames) {
+			return false;
+		} else {
+			why |= D9__WOKEN_BY_NONE;
+		}
+	}
+	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
+	atomic_store_explicit(&task->woken,
+			      slot->stamp << 16 | D9__WOKEN_WORKER(thread->found) << 8 | why,
+			      memory_order_relaxed);
+	return true;
+}
+
+void d9__wakes_stays_ready(struct d9__thread *thread, struct d9__task *task, uint64_t ns)
+{
+	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
+	atomic_store_explicit(&task->woken,
+			      D9__WOKEN(d9__self.slot->stamp, thread->worker,
+					D9_WAKE_DEFERRED | D9__WOKEN_BY_NONE),
+			      memory_order_relaxed);
+	if (d9__old_events())
+		tell_old(thread, d9__self.slot, task, ns, 0);
 }
 
 /* Its spawn is in the trace: the wake can be written.  False: it has to wait for the poll. */
@@ -151,8 +216,6 @@ static bool write_now(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 {
 	if (wake->reason == D9_WAKE_TIMER)
 		return false;
-	if (!wake->ns && hold_for_unpark(thread, task, wake))
-		return true;
 	if (!wake->ns)
 		wake->ns = stamp(thread, slot, wake->reason);
 	if (thread && thread->resume_ns && wake->waker == d9__thread_task(thread))
@@ -225,6 +288,30 @@ static void fill(struct d9__thread *thread, struct d9__slot *slot, struct d9__ta
 	atomic_store_explicit(&task->wake, state | wake->reason << 8 | flags, memory_order_release);
 }
 
+/* By the thread that will poll it, which has described it in |wake|.  False: it is to be written or
+ * held. */
+static bool may_leave(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
+		      struct d9__wake *wake)
+{
+	uint64_t last_ns = slot->last_ns;
+
+	if (wake->ns || wake->reason == D9_WAKE_UNKNOWN || wake->reason == D9_WAKE_TIMER ||
+	    wake->reason > D9_WAKE_RESUMPTION || wake->worker == NO_WORKER)
+		return false;
+	if (thread->stage == D9__STAGE_BACKEND &&
+	    hold(thread, task, (enum d9_wake_reason)wake->reason))
+		return true;
+	if (thread->resume_ns)
+		return false;
+	wake->ns = stamp(thread, slot, wake->reason);
+	if (!leave_for_poll(thread, slot, task, (enum d9_wake_reason)wake->reason, wake->ns,
+			    last_ns))
+		return false;
+	if (d9__old_events())
+		tell_old(thread, slot, task, wake->ns, wake->waker);
+	return true;
+}
+
 /* False: the next poll was announced before. */
 static bool may_fill(struct d9__task *task)
 {
@@ -262,10 +349,11 @@ static bool put_early(const struct d9__thread *thread, struct d9__slot *slot,
 }
 
 static int wake_task(struct d9__thread *thread, struct d9__slot *slot, struct d9_loop *loop,
-		     uint64_t key, struct d9__task *task, struct d9__wake *wake, bool remote)
+		     uint64_t key, struct d9__task *task, struct d9__wake *wake, bool remote,
+		     bool own)
 {
 	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
-	bool fills = true;
+	bool fills = true, spawned;
 	uint32_t flags = 0;
 	uint64_t id;
 
@@ -279,12 +367,16 @@ static int wake_task(struct d9__thread *thread, struct d9__slot *slot, struct d9
 		take_back(task);
 		return 0;
 	}
+	spawned = atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch;
+	if (own && spawned && may_leave(thread, slot, task, wake)) {
+		take_back(task);
+		return 1;
+	}
 	if (remote) {
 		atomic_fetch_add_explicit(&loop->handed, 1, memory_order_relaxed);
 		flags = D9__WAKE_HANDED;
 	}
-	fill(thread, slot, task, id,
-	     atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch, flags, wake);
+	fill(thread, slot, task, id, spawned, flags, wake);
 	/* A thread that ended it meanwhile may have seen no wake. */
 	if (remote && id_of(task, key) != id)
 		d9__task_unhand(task, loop);
@@ -317,27 +409,7 @@ static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
 	describe(thread, remote, reason, waker, &wake);
 	if (!task && set && put_early(thread, slot, set, early, loop, key, &wake))
 		return 1;
-	return wake_task(thread, slot, loop, key, task, &wake, remote);
-}
-
-/* Between park and unpark: its stamp will be that of the unpark. */
-static inline int hold_plain(struct d9__thread *thread, const struct d9__cached_task *cached,
-			     enum d9_wake_reason reason)
-{
-	struct d9__emit_wake *held = &thread->held[thread->n_held];
-	uint8_t *p = held->wire;
-
-	if (__builtin_expect(thread->n_held == D9__HELD_MAX, 0))
-		return -1;
-	*p++ = 0; /* the kernel */
-	memcpy(p, cached->emit.wire, 8);
-	p += cached->emit.id_len;
-	*p++ = d9__emit_depth(thread->worker);
-	*p++ = (uint8_t)reason;
-	held->len = (uint8_t)(p - held->wire);
-	thread->n_held++;
-	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
-	return 1;
+	return wake_task(thread, slot, loop, key, task, &wake, remote, set != NULL);
 }
 
 static inline bool stamp_fd(struct d9__thread *thread, struct d9__slot *slot, uint64_t *ns)
@@ -348,8 +420,10 @@ static inline bool stamp_fd(struct d9__thread *thread, struct d9__slot *slot, ui
 	}
 	if (!d9__slot_try_now(slot, ns))
 		return false;
-	if (thread->stage == D9__STAGE_FRESH)
+	if (thread->stage == D9__STAGE_FRESH) {
 		thread->round_ns = *ns;
+		thread->unpark_stamp = 0;
+	}
 	return true;
 }
 
@@ -364,7 +438,7 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 	struct d9__thread *thread = d9__self.thread;
 	struct d9__slot *slot = d9__self.slot;
 	const struct d9__cached_task *cached;
-	uint64_t published, ns;
+	uint64_t last_ns, ns;
 
 	if (!d9__thread_exists(thread) || !d9__slot_is_real(slot) || thread->resume_ns ||
 	    thread->odd & D9__ODD_NO_WORKER ||
@@ -377,18 +451,15 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 	    (identity &&
 	     atomic_load_explicit(&cached->task->identity, memory_order_relaxed) != identity))
 		return -1;
-	if (atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
-	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed))
+	if (atomic_load_explicit(&cached->task->wakes, memory_order_relaxed))
 		return 0;
 	if (thread->stage == D9__STAGE_BACKEND)
-		return hold_plain(thread, cached, reason);
-	if (!(reason == D9_WAKE_FD ? stamp_fd(thread, slot, &ns) : d9__slot_try_now(slot, &ns)) ||
-	    !(published = d9__emit_plain_enter(slot, ns)))
+		return reason == D9_WAKE_FD && hold(thread, cached->task, reason) ? 1 : -1;
+	last_ns = slot->last_ns;
+	if (d9__old_events() ||
+	    !(reason == D9_WAKE_FD ? stamp_fd(thread, slot, &ns) : d9__slot_try_now(slot, &ns)) ||
+	    !leave_for_poll(thread, slot, cached->task, reason, ns, last_ns))
 		return -1;
-	d9__emit_plain_wake(slot, published, ns,
-			    reason == D9_WAKE_FD ? 0 : d9__thread_task(thread),
-			    &cached->emit, thread->worker, reason);
-	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 	return 1;
 }
 
@@ -400,6 +471,10 @@ static __attribute__((noinline)) int wake_fd(struct d9_loop *loop, uint64_t key)
 	return done >= 0 ? done : wake(loop, key, D9_WAKE_FD, NULL);
 }
 
+#define PLAIN_REASONS                                                                              \
+	(1u << D9_WAKE_ACTIVE | 1u << D9_WAKE_DEFERRED | 1u << D9_WAKE_INTERNAL |                  \
+	 1u << D9_WAKE_RESUMPTION)
+
 int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 	    const struct d9_waker *waker)
 {
@@ -407,11 +482,16 @@ int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 
 	if (!d9__gate_open(D9__GATE_WAKE) || !loop)
 		return 0;
-	if (!waker && reason == D9_WAKE_FD)
+	if (waker)
+		return wake(loop, key, reason, waker);
+	if (reason == D9_WAKE_FD)
 		return wake_fd(loop, key);
-	/* A timer's wake waits for its poll. */
-	if (!waker && reason > D9_WAKE_TIMER)
+	/* A timer's wake waits for its poll; those of other threads are written at once. */
+	if ((uint32_t)reason < 32 && PLAIN_REASONS >> reason & 1) {
+		if (is_by_kernel(reason))
+			__builtin_unreachable();
 		done = wake_plain(loop, key, 0, reason);
+	}
 	return done >= 0 ? done : wake(loop, key, reason, waker);
 }
 
@@ -426,14 +506,25 @@ bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity)
 }
 
 /* Take the wake that the table holds.  True: one was written already. */
-static bool take_held(struct d9__task *task, struct d9_loop *loop, struct d9__wake *wake)
+static bool take_held(const struct d9__thread *thread, struct d9__task *task,
+		      struct d9_loop *loop, struct d9__wake *wake)
 {
 	uint32_t word = atomic_load_explicit(&task->wake, memory_order_acquire);
-	bool woken = atomic_load_explicit(&task->woken, memory_order_relaxed) != 0 ||
-		     D9__WAKE_STATE(word) == D9__WAKE_WRITTEN;
+	uint32_t woken = atomic_load_explicit(&task->woken, memory_order_relaxed);
+	bool told = woken == D9__WOKEN_TOLD || (!woken && D9__WAKE_STATE(word) == D9__WAKE_WRITTEN);
 
 	*wake = (struct d9__wake) { .ns = 0 };
-	if (!woken && D9__WAKE_STATE(word) == D9__WAKE_HELD) {
+	if (woken && !told) {
+		wake->ns = atomic_load_explicit(&task->polled_ns, memory_order_relaxed);
+		wake->worker = D9__WOKEN_WORKER(woken);
+		wake->reason = D9__WOKEN_REASON(woken);
+		if (!is_by_kernel(wake->reason) && !(woken & D9__WOKEN_BY_NONE))
+			wake->waker = atomic_load_explicit(&task->waker_task, memory_order_relaxed);
+		wake->chunk = D9__WOKEN_CHUNK(woken);
+		wake->fits = wake->worker == D9__WOKEN_WORKER(thread->found);
+		wake->left = true;
+		wake->told = d9__old_events();
+	} else if (!told && D9__WAKE_STATE(word) == D9__WAKE_HELD) {
 		wake->ns = atomic_load_explicit(&task->waker_ns, memory_order_relaxed);
 		wake->waker = atomic_load_explicit(&task->waker_task, memory_order_relaxed);
 		wake->worker = atomic_load_explicit(&task->waker_worker, memory_order_relaxed);
@@ -441,12 +532,12 @@ static bool take_held(struct d9__task *task, struct d9_loop *loop, struct d9__wa
 	}
 	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
 	if (D9__WAKE_STATE(word) < D9__WAKE_HELD)
-		return woken;
+		return told;
 	if (word & D9__WAKE_HANDED)
 		atomic_fetch_sub_explicit(&loop->handed, 1, memory_order_relaxed);
 	/* release: the next filler may overwrite what was read above */
 	atomic_store_explicit(&task->wake, D9__WAKE_NONE, memory_order_release);
-	return woken;
+	return told;
 }
 
 /* |wake| was long before |ns|, where its poll begins, or is behind it. */
@@ -470,28 +561,63 @@ static __attribute__((noinline, cold)) void settle_odd(const struct d9__thread *
 				  .worker = thread->worker });
 }
 
+/* One that no d9_wake() announced: of what the latest wait found. */
+static void describe_by_poll(struct d9__thread *thread, const struct d9_poll *poll, uint64_t ns,
+			     struct d9__wake *wake)
+{
+	if (!thread->round_ns) {
+		thread->round_ns = ns;
+		thread->unpark_stamp = 0;
+	}
+	wake->ns = thread->round_ns;
+	wake->worker = thread->worker;
+	wake->reason = poll->reason;
+	wake->fits = poll->reason == D9_WAKE_INTERNAL && thread->unpark_stamp && !poll->ready_ns;
+}
+
 void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
 		    uint64_t ns, struct d9__wake *wake)
 {
 	struct d9__early_wake early = d9__early_take(&thread->early, poll->task.key, poll->loop);
-	bool woken = task && take_held(task, poll->loop, wake);
+	bool woken = task && take_held(thread, task, poll->loop, wake);
 
 	if (!task || (!woken && !wake->ns))
-		*wake = (struct d9__wake) { early.ns, early.waker, early.worker, early.reason };
+		*wake = (struct d9__wake) { .ns = early.ns,
+					    .waker = early.waker,
+					    .worker = early.worker,
+					    .reason = early.reason };
 	/* The wake was only assumed to be a timer; the adapter now tells the real reason. */
 	if (wake->reason == D9_WAKE_TIMER && poll->reason)
 		wake->reason = poll->reason;
-	if (!woken && !wake->ns && (poll->ready_ns || poll->reason)) {
-		if (!thread->round_ns)
-			thread->round_ns = ns;
-		wake->ns = thread->round_ns;
-		wake->worker = thread->worker;
-		wake->reason = poll->reason;
-	}
-	if (wake->ns && poll->ready_ns)
+	if (!woken && !wake->ns && (poll->ready_ns || poll->reason))
+		describe_by_poll(thread, poll, ns, wake);
+	/* A moment of its own has what this thread has woken. */
+	if (poll->ready_ns && wake->ns && !wake->left)
 		wake->ns = poll->ready_ns;
+	/* The kernel's, whichever polls there were. */
+	if ((wake->reason == D9_WAKE_FD || wake->reason == D9_WAKE_SIGNAL) && !wake->waker)
+		wake->fits = wake->worker == thread->worker;
 	if (__builtin_expect(ns - wake->ns > atomic_load_explicit(&d9__triggers_late_ns, memory_order_relaxed), 0))
 		settle_odd(thread, task, poll, ns, wake);
+}
+
+uint64_t d9__wakes_tell(const struct d9__thread *thread, const struct d9__slot *slot, uint64_t ns,
+			struct d9__wake *wake)
+{
+	uint64_t value = (ns - wake->ns) << 4 | wake->reason;
+	uint32_t old = d9__old_events();
+
+	if (!wake->ns || old == D9__OLD_EVENTS || !d9__gate_open(D9__GATE_WAKE) ||
+	    (wake->waker && wake->chunk != (slot->stamp & 0xffff)))
+		return 0;
+	if (wake->reason == D9_WAKE_FD && wake->ns == thread->round_ns &&
+	    thread->unpark_stamp == slot->stamp)
+		value = D9__WAKE_OF_UNPARK;
+	else if (value == D9__WAKE_OF_UNPARK)
+		return 0;
+	if (!old || wake->told)
+		wake->ns = 0;
+	return value;
 }
 
 /* ---- wakers and cells ---- */

@@ -20,15 +20,16 @@ void d9__wire_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t n
 }
 
 static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-		      const struct d9__frame_running *frame)
+		      struct d9__frame_running *frame)
 {
 	d9__emit_poll_start(slot, ns, thread->worker, frame->depth, frame->task, frame->loc);
+	frame->stamp = slot->stamp;
 	thread->odd |= D9__ODD_OPEN;
 }
 
 void d9__wire_resume(struct d9__thread *thread, struct d9__slot *slot)
 {
-	const struct d9__frame_running *top;
+	struct d9__frame_running *top;
 	uint64_t ns = thread->resume_ns;
 
 	if (!ns || !thread->n_frames || thread->odd & D9__ODD_STOPPED)
@@ -82,6 +83,7 @@ void d9__wire_unpark(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 	thread->odd &= (uint8_t)~D9__ODD_STOPPED;
 	thread->parked = false;
 	thread->round_ns = ns;
+	thread->unpark_stamp = slot->stamp;
 	if (!thread->park_ns)
 		thread->park_ns = ns;
 }

@@ -148,7 +148,7 @@ static void prepare_flush(void)
 			      (int)d9__options_number(&options, D9__OPTION_LOG_BRIDGE),
 			      memory_order_relaxed);
 	atomic_store_explicit(&d9__event_types_old,
-			      d9__options_number(&options, D9__OPTION_OLD_EVENTS) != 0,
+			      (uint32_t)d9__options_number(&options, D9__OPTION_OLD_EVENTS),
 			      memory_order_relaxed);
 	d9__flush.flight = d9__options_number(&options, D9__OPTION_MODE) == D9_MODE_FLIGHT;
 	d9__flush.start_disabled = !d9__options_number(&options, D9__OPTION_ENABLED) ||

@@ -121,6 +121,16 @@ static inline bool d9__emit_enter(struct d9__slot *slot, uint64_t ns)
 	return true;
 }
 
+/* See that the event that is written next will be in the chunk that is open then.  False: it will
+ * be lost. */
+static inline bool d9__emit_make_room(struct d9__slot *slot, uint64_t ns)
+{
+	if (!d9__emit_enter(slot, ns))
+		return false;
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+	return true;
+}
+
 /* The wire id of |handle| in the open chunk. */
 static inline uint32_t d9__emit_name(struct d9__slot *slot, uint32_t handle)
 {
@@ -198,8 +208,10 @@ static inline uint8_t d9__emit_depth(unsigned depth)
 
 /* ---- the hot events ---- */
 
-static inline void d9__emit_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
-				       unsigned depth, uint64_t task, uint32_t loc_name)
+/* |wake|: its wake, as FORMAT.md has it. */
+static inline void d9__emit_poll_woken(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+				       unsigned depth, uint64_t task, uint32_t loc_name,
+				       uint64_t wake)
 {
 	uint32_t loc;
 	uint8_t *p;
@@ -213,7 +225,13 @@ static inline void d9__emit_poll_start(struct d9__slot *slot, uint64_t ns, uint3
 	p = d9__varint_put(p, task);
 	p = d9__wire_put_u32(p, loc);
 	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task);
-	d9__emit_leave(slot, p);
+	d9__emit_leave(slot, d9__varint_put(p, wake));
+}
+
+static inline void d9__emit_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+				       unsigned depth, uint64_t task, uint32_t loc_name)
+{
+	d9__emit_poll_woken(slot, ns, worker, depth, task, loc_name, 0);
 }
 
 static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_t worker)
@@ -289,19 +307,25 @@ D9__EMIT_PLAIN void d9__emit_plain_leave(struct d9__slot *slot, uint64_t publish
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 }
 
-/* How a task and its name are spelled: the last fields of a PollStart, as they stand there. */
+/* How a task and its name are spelled: the last fields of a PollStart without a wake, as they stand
+ * there. */
 struct d9__emit_task {
 	uint64_t id;
 	union {
-		uint8_t wire[16]; /* the id's varint, then the wire id of the name; copied whole */
+		uint8_t wire[16]; /* the id's varint, the wire id of the name, 0; copied whole */
 		struct {
-			uint8_t spelled[13];
+			uint8_t spelled[14];
 			uint8_t library; /* for who remembers this */
 			uint8_t start_len; /* of a PollStart from its head on */
-			uint8_t id_len; /* of the varint */
 		};
 	};
 };
+
+/* The length of the id's varint. */
+static inline uint32_t d9__emit_id_len(const struct d9__emit_task *task)
+{
+	return task->start_len - D9__EMIT_PLAIN_HEAD_LEN - 5u;
+}
 
 /*
  * Several events of any times in one go: heads by d9__emit_head_at() and fields, D9__EMIT_ROOM bytes at
@@ -314,17 +338,22 @@ D9__EMIT_PLAIN uint64_t d9__emit_open(struct d9__slot *slot)
 }
 
 /* |task| by reference: what is loaded when it is stored needs no register meanwhile. */
-D9__EMIT_PLAIN void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t published, uint64_t ns,
-					      uint64_t of, unsigned depth,
-					      const struct d9__emit_task *task)
+D9__EMIT_PLAIN void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t published,
+					      uint64_t ns, uint64_t of, unsigned depth,
+					      const struct d9__emit_task *task, uint64_t wake)
 {
 	uint8_t *p = d9__emit_plain_head(slot, published, D9__EVENT_POLL_START, ns, of,
 					 d9__emit_depth(depth));
+	size_t len = task->start_len;
 
 	memcpy(p, task->wire, sizeof(task->wire));
+	p += len - (D9__EMIT_PLAIN_HEAD_LEN + 1);
+	for (; __builtin_expect(wake > 0x7f, 0); wake >>= 7, len++)
+		*p++ = (uint8_t)(wake | 0x80);
+	*p = (uint8_t)wake;
 	slot->worker_state = D9__WORKER_POLLING;
 	slot->task = task->id;
-	d9__emit_plain_leave(slot, published, 1, task->start_len);
+	d9__emit_plain_leave(slot, published, 1, len);
 }
 
 D9__EMIT_PLAIN void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t published, uint64_t ns,
@@ -335,33 +364,6 @@ D9__EMIT_PLAIN void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t publ
 	d9__emit_plain_leave(slot, published, 1, 7);
 }
 
-/* Write a wake; |waker| is spelled out, |woken| is not. */
-D9__EMIT_PLAIN void d9__emit_plain_wake(struct d9__slot *slot, uint64_t published, uint64_t ns,
-					uint64_t waker, const struct d9__emit_task *woken,
-					unsigned target_worker, unsigned reason)
-{
-	uint8_t *begin = slot->batch + (uint32_t)published;
-	uint8_t *p = d9__wire_put_event_head(begin, D9__EVENT_WAKE,
-					     (uint32_t)(ns - slot->time_base));
-
-	slot->time_base = ns;
-	p = d9__varint_put(p, waker);
-	memcpy(p, woken->wire, 8);
-	p += woken->id_len;
-	*p++ = d9__emit_depth(target_worker);
-	*p++ = (uint8_t)reason;
-	d9__emit_plain_leave(slot, published, 1, (uint64_t)(p - begin));
-}
-
-/* A wake as it will stand in the trace, behind its head. */
-struct d9__emit_wake {
-	uint8_t wire[23];
-	uint8_t len;
-};
-
-#define D9__EMIT_WAKES_MAX                                                                         \
-	(D9__EMIT_ROOM / (D9__WIRE_EVENT_HEAD_LEN + (unsigned)sizeof(struct d9__emit_wake)))
-
 /* Spell the fields of a wake at |p|; returns their end. */
 static inline uint8_t *d9__emit_wake_fields(uint8_t *p, uint64_t waker, uint64_t woken,
 					    unsigned target_worker, unsigned reason)
@@ -371,21 +373,6 @@ static inline uint8_t *d9__emit_wake_fields(uint8_t *p, uint64_t waker, uint64_t
 	*p++ = d9__emit_depth(target_worker);
 	*p++ = (uint8_t)reason;
 	return p;
-}
-
-/* |n| wakes, at most D9__EMIT_WAKES_MAX, of one moment. */
-static inline void d9__emit_plain_wakes(struct d9__slot *slot, uint64_t published, uint64_t ns,
-					const struct d9__emit_wake *wakes, uint32_t n)
-{
-	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
-
-	for (uint32_t i = 0; i < n; i++) {
-		p = d9__wire_put_event_head(p, D9__EVENT_WAKE, (uint32_t)(ns - slot->time_base));
-		slot->time_base = ns;
-		memcpy(p, &wakes[i], sizeof(wakes[i]));
-		p += wakes[i].len;
-	}
-	d9__emit_plain_leave(slot, published, n, (uint64_t)(p - begin));
 }
 
 static inline void d9__emit_park(struct d9__slot *slot, uint64_t ns, uint32_t worker,

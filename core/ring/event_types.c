@@ -31,7 +31,7 @@
 static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 	[D9__EVENT_POLL_START] = { "PollStartEvent",
 		FIELDS(V("worker_id"), T("local_queue", D9__FIELD_U8), V("task_id"),
-		       T("spawn_loc", D9__FIELD_POOLED_STRING)) },
+		       T("spawn_loc", D9__FIELD_POOLED_STRING), V("wake")) },
 	[D9__EVENT_POLL_END] = { "PollEndEvent", FIELDS(V("worker_id")) },
 	[D9__EVENT_PARK] = { "WorkerParkEvent",
 		FIELDS(V("worker_id"), T("local_queue", D9__FIELD_U8), V("cpu_time_ns"),
@@ -158,7 +158,7 @@ const struct d9__field d9__span_enter_fields[D9__SPAN_ENTER_FIELDS] = {
 	T("span_name", D9__FIELD_POOLED_STRING), V("span_instance_id"), T("tid", D9__FIELD_U32),
 };
 
-_Atomic(bool) d9__event_types_old;
+_Atomic(uint32_t) d9__event_types_old;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */
 static _Atomic(uint32_t) next_id = D9__EVENT_PROGRAM; /* written under |lock| */

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,12 +70,15 @@ int d9__span_enter_of(const char *library);
  * True if events are written as before FORMAT.md of 2026-11-29: one fact in several events.  Set by
  * the recorder when it starts.  For tests.
  */
-extern _Atomic(bool) d9__event_types_old;
+extern _Atomic(uint32_t) d9__event_types_old;
 
-static inline bool d9__old_events(void)
+#define D9__OLD_EVENTS	   1u
+#define D9__OLD_EVENTS_TOO 2u /* wakes are told both ways, for who compares */
+
+static inline uint32_t d9__old_events(void)
 {
-	return __builtin_expect(atomic_load_explicit(&d9__event_types_old, memory_order_relaxed),
-				0);
+	return (uint32_t)__builtin_expect(
+		atomic_load_explicit(&d9__event_types_old, memory_order_relaxed), 0);
 }
 
 /* Frames that a batch needs before the first event of a type: schema, then annotations. */

@@ -131,7 +131,8 @@ static inline struct d9__slot *d9__slot_self(void)
  * A signal handler may replace the conversion at any point.  An old time with new ticks makes a stamp that
  * is too old, and the handler's own, in |last_ns|, refuses it; new with old would make one of the future.
  */
-static inline bool d9__slot_try_now(struct d9__slot *slot, uint64_t *out)
+static inline __attribute__((always_inline)) bool d9__slot_try_now(struct d9__slot *slot,
+								   uint64_t *out)
 {
 	uint64_t base_ns, dt, ns;
 

@@ -345,27 +345,3 @@ bool d9__walk_on(struct d9__walker *w, const uint8_t *batch, uint32_t *at, uint3
 	*time_base = w->time_base;
 	return true;
 }
-
-/* Definitions are kept; events and times are not. */
-static bool keep_definition(void *arg, const struct d9__wire_frame *frame)
-{
-	if (frame->tag != D9__WIRE_EVENT && frame->tag != D9__WIRE_TIME_RESET)
-		d9__builder_put(arg, frame->bytes, frame->len);
-	return true;
-}
-
-int d9__continuation(struct d9__walker *w, const uint8_t *batch, uint32_t taken, uint32_t len,
-		     struct d9__builder *out)
-{
-	uint8_t reset[D9__WIRE_TIME_RESET_LEN] = { D9__WIRE_TIME_RESET };
-	int err;
-
-	d9__builder_begin(out);
-	err = d9__walk(w, batch, taken, keep_definition, out);
-	if (err)
-		return err;
-	d9__wire_put_u64(reset + 1, w->time_base);
-	d9__builder_put(out, reset, sizeof(reset));
-	d9__builder_put(out, batch + taken, len - taken);
-	return out->failed ? -ENOMEM : 0;
-}

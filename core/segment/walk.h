@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "ring/event_types.h"
-#include "segment/builder.h"
 
 /* Where the schema of each type stands in the batch.  32 KiB: not for stacks. */
 struct d9__walker {
@@ -54,13 +53,6 @@ uint32_t d9__walk_whole(struct d9__walker *walker, const uint8_t *bytes, size_t 
  */
 bool d9__walk_on(struct d9__walker *walker, const uint8_t *batch, uint32_t *at, uint32_t len, uint64_t *time_base,
 		 d9__wire_frame_fn fn, void *arg);
-
-/*
- * Build in |out| the batch that continues behind |batch|[0, taken): everything defined so far, the
- * time, then [taken, len).  0, -EBADMSG or -ENOMEM.
- */
-int d9__continuation(struct d9__walker *walker, const uint8_t *batch, uint32_t taken, uint32_t len,
-		     struct d9__builder *out);
 
 /* Decode a varint whose end is known to exist. */
 uint64_t d9__walk_varint(const uint8_t **p);

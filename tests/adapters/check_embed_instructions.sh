@@ -13,8 +13,8 @@ calls=1000 # of embed_counted.c
 # Linked as it is, it finds libdial9.so where it was built.
 export LD_LIBRARY_PATH="$top_builddir/core/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 case $target in
-"1 12 __clang__ 1") limit_fed=672 limit_off=0 ;;
-"1 14 __clang__ 1") limit_fed=780 limit_off=0 ;;
+"1 12 __clang__ 1") limit_fed=690 limit_off=0 ;;
+"1 14 __clang__ 1") limit_fed=798 limit_off=0 ;;
 *) no_limits ;;
 esac
 for tarball in "${D9_TEST_SOURCES:-/nonexistent}"/libev_*.orig.tar.*; do

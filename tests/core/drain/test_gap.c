@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "segment/continuation.h"
 #include "drain/gap.h"
 #include "format/encoder.h"
 #include "support/d9_test.h"
@@ -157,7 +158,7 @@ static void test_continuation_defines_what_went_before(void)
 	uint32_t half, len = make_batch(&batch, &half);
 	struct tally tally = { 0 };
 
-	CU_ASSERT_EQUAL(d9__continuation(&walker, batch.data, half, len, &rest), 0);
+	CU_ASSERT_EQUAL(d9__continuation(&walker, batch.data, half, len, &rest, NULL), 0);
 	CU_ASSERT_EQUAL(d9__walk(&walker, rest.data, (uint32_t)rest.len, count, &tally), 0);
 
 	CU_ASSERT_EQUAL(tally.events, 3);

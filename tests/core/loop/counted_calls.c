@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records 1000 polls in counted_calls(), 1000 of those that adapters tell themselves in counted_told(),
- * 1000 tasks of one poll in counted_tasks(), or 1000 stays in a span in counted_spans(), for
- * check_instructions.sh to count:
+ * Records 1000 polls in counted_calls(), 1000 of those that adapters tell themselves in
+ *counted_told(), 100 waits that find 10 or 20 descriptors in counted_waits(), 1000 tasks of one
+ *poll in counted_tasks(), or 1000 stays in a span in counted_spans(), for check_instructions.sh to
+ *count:
  *
- *	counted_calls poll|wake|off|told|ready|once|brief|span|block|filtered
+ *	counted_calls poll|wake|off|told|ready|once|brief|span|block|filtered|found10|found20
  */
 #include "config.h"
 
@@ -88,6 +89,48 @@ __attribute__((noinline)) void counted_told(int n, int ready)
 {
 	while (n--)
 		call_told(ready);
+}
+
+/* |n| descriptors that a wait finds, and their callbacks. */
+static inline void find(uint64_t n)
+{
+	d9_loop_park(loop, 1000000);
+	for (uint64_t i = 0; i < n; i++)
+		d9_wake(loop, 1000 + i, D9_WAKE_FD, NULL);
+	d9_loop_unpark(loop);
+	for (uint64_t i = 0; i < n; i++) {
+		struct d9_poll poll;
+
+		poll.loop = loop;
+		poll.task.key = 1000 + i;
+		poll.task.identity = 7;
+		poll.task.callsite = callsite;
+		poll.task.name = NULL;
+		poll.task.fd = -1;
+		poll.task.kind = D9_TASK_IO;
+		poll.task.flags = 0;
+		poll.depth = 1;
+		poll.flags = D9_POLL_BATCHED;
+		poll.ready_ns = 0;
+		poll.reason = D9_WAKE_UNKNOWN;
+		d9_poll_begin(&poll);
+		d9_poll_end(&poll);
+	}
+}
+
+void counted_waits(int n, uint64_t each);
+
+__attribute__((noinline)) void counted_waits(int n, uint64_t each)
+{
+	while (n--)
+		find(each);
+}
+
+static void count_waits(uint64_t each)
+{
+	for (int i = 0; i < 20; i++)
+		find(each);
+	counted_waits(CALLS / 10, each);
 }
 
 static void count_told(int ready)
@@ -217,6 +260,10 @@ int main(int argc, char **argv)
 		call(woken);
 	if (argc > 1 && strstr("told ready", argv[1])) {
 		count_told(!strcmp(argv[1], "ready"));
+		return 0;
+	}
+	if (argc > 1 && !strncmp("found", argv[1], 5)) {
+		count_waits(strcmp(argv[1], "found20") ? 10 : 20);
 		return 0;
 	}
 	if (argc > 1 && strstr("once brief", argv[1])) {

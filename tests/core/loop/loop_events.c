@@ -11,6 +11,7 @@
 #include <dial9/reader.h>
 
 #include "format/decoder.h"
+#include "format/poll_wakes.h"
 #include "format/values.h"
 #include "loop/loops.h"
 #include "loop/workers.h"
@@ -207,27 +208,65 @@ static void set_field(struct loop_event *event, const char *name, const struct d
 		set_number(event, name, value);
 }
 
-static void append(const struct d9__decoder *decoder, const struct d9__frame *frame,
-		   struct d9__values *values, uint32_t slot)
+static struct loop_event *add_event(void)
 {
-	struct loop_event *event;
-
 	if ((collected.n & (collected.n - 1)) == 0)
 		collected.items = realloc(collected.items, (collected.n ? 2 * collected.n : 1) *
 								   sizeof(*collected.items));
-	event = &collected.items[collected.n++];
+	return &collected.items[collected.n++];
+}
+
+/* As readers do: what the latest event, a poll, tells of its wake stands where that happened. */
+static void tell_wake(struct d9__poll_wakes *seen, uint64_t told)
+{
+	const struct loop_event event = collected.items[collected.n - 1];
+	struct d9__poll_wake wake;
+	size_t at = collected.n - 1;
+
+	if (event.kind == LOOP_UNPARK)
+		d9__poll_wakes_unpark(seen, event.worker, event.ns);
+	if (event.kind == LOOP_END)
+		d9__poll_wakes_end(seen, event.worker, event.ns);
+	if (event.kind != LOOP_START ||
+	    d9__poll_wakes_start(seen, event.worker, event.task, event.ns, told, &wake) != 1)
+		return;
+	add_event();
+	for (; at && collected.items[at - 1].ns > wake.ns; at--)
+		continue;
+	memmove(collected.items + at + 1, collected.items + at,
+		(collected.n - 1 - at) * sizeof(event));
+	collected.items[at] = (struct loop_event) { .kind = LOOP_WAKE,
+						    .slot = event.slot,
+						    .ns = wake.ns,
+						    .fd = UINT64_MAX,
+						    .waker = wake.waker,
+						    .task = wake.woken,
+						    .issuer = wake.worker,
+						    .reason = wake.reason };
+}
+
+static void append(const struct d9__decoder *decoder, const struct d9__frame *frame,
+		   struct d9__values *values, uint32_t slot, struct d9__poll_wakes *seen)
+{
+	struct loop_event *event = add_event();
+	uint64_t told = 0;
+
 	*event = (struct loop_event){ .kind = kind_of(frame->schema->name), .slot = slot,
 				      .ns = frame->timestamp_ns, .fd = UINT64_MAX };
 	if (d9__values_build(values, decoder, frame))
 		abort();
 	for (uint32_t i = 0; i < frame->schema->n_fields; i++)
 		set_field(event, frame->schema->fields[i].name, &values->items[i]);
+	if (!strcmp(frame->schema->name, "PollStartEvent"))
+		told = values->items[frame->schema->n_fields - 1].u.u64;
+	tell_wake(seen, told);
 }
 
 static void decode(const struct d9__batch *batch, struct d9__definitions *schemas)
 {
 	struct d9__cursor in = { .p = batch->bytes, .end = batch->bytes + batch->len };
 	struct d9__values values = { .items = NULL };
+	struct d9__poll_wakes seen = { .n = 0 };
 	struct d9__decoder decoder;
 	struct d9__frame frame;
 	int err;
@@ -235,13 +274,14 @@ static void decode(const struct d9__batch *batch, struct d9__definitions *schema
 	d9__decoder_init(&decoder, schemas, 0);
 	while ((err = d9__decoder_next(&decoder, &in, &frame)) == 1) {
 		if (frame.kind == D9__FRAME_EVENT)
-			append(&decoder, &frame, &values, batch->slot);
+			append(&decoder, &frame, &values, batch->slot, &seen);
 	}
 	if (err) {
 		fprintf(stderr, "%s\n", decoder.message);
 		abort();
 	}
 	d9__values_release(&values);
+	d9__poll_wakes_release(&seen);
 	d9__decoder_release(&decoder);
 }
 
