@@ -253,6 +253,16 @@ int d9__run_of_events_next_slow(struct d9__run_of_events *batch)
 	return got;
 }
 
+/* Of one whose bytes are all there. */
+static inline bool is_quick(const struct d9__run_of_events *batch)
+{
+	const struct d9__frame *frame = &batch->frame;
+
+	return batch->indexed && frame->schema->quick_bytes &&
+	       (size_t)(frame->end - frame->payload) >=
+		       frame->schema->quick_bytes + D9__VARINT_SLACK;
+}
+
 int d9__run_of_events_values_slow(struct d9__run_of_events *batch, struct d9__values *values)
 {
 	struct d9__frame ignored;
@@ -261,7 +271,10 @@ int d9__run_of_events_values_slow(struct d9__run_of_events *batch, struct d9__va
 	if (batch->wake)
 		return d9__told_wake_values(batch->wake, values);
 	if (!batch->peeked) {
-		err = d9__values_build(values, &batch->reader.decoder, &batch->frame);
+		err = is_quick(batch) ? d9__values_quick(values, &batch->reader.decoder,
+							 &batch->frame)
+				      : d9__values_build(values, &batch->reader.decoder,
+							 &batch->frame);
 		if (!err)
 			d9__told_wake_settle(batch->frame.schema, values);
 		return err;
