@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any file through <dial9/reader.h>: no crash; time order is one; both orders are complete. */
+/*
+ * Any file through <dial9/reader.h>: no crash; time order is one; both orders are complete, and time
+ * order has besides only what is made of calls and of wakes that polls tell.
+ */
 #include "config.h"
 
 #include <fcntl.h>
@@ -17,7 +20,15 @@ struct outcome {
 	uint64_t events, times;
 	struct d9_segment_info info;
 	bool added;
+	bool tells; /* more than one moment in one event */
 };
+
+static bool tells_more(const struct d9_event *event)
+{
+	return event->kind == D9_EVENT_SPAN_CALL ||
+	       (event->kind == D9_EVENT_POLL_START &&
+		d9_event_known_u64(event, D9_POLL_START_WAKE, 0));
+}
 
 static void check_event(const struct d9_event *event, uint64_t *last_ns, bool file_order)
 {
@@ -44,6 +55,7 @@ static struct outcome read_trace(const char *path, bool file_order)
 	while (out.added && (got = d9_reader_next(reader, &event)) != 0) {
 		fuzz_require(got == 1, "damage is not an error of reading");
 		check_event(event, &last_ns, file_order);
+		out.tells |= tells_more(event);
 		out.events++;
 		out.times += event->timestamp_ns;
 	}
@@ -69,9 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	close(fd);
 
 	fuzz_require(in_time.added == in_file.added, "both orders accept the same");
-	fuzz_require(in_time.events == in_file.events && in_time.times == in_file.times,
+	fuzz_require(in_time.events >= in_file.events, "time order leaves nothing out");
+	fuzz_require(in_file.tells ||
+			     (in_time.events == in_file.events && in_time.times == in_file.times),
 		     "both orders give all events");
-	fuzz_require(in_time.events == in_time.info.events, "what was counted was given");
+	fuzz_require(in_file.tells || in_time.events == in_time.info.events,
+		     "what was counted was given");
 	fuzz_require(in_time.info.err == in_file.info.err &&
 			     in_time.info.err_offset == in_file.info.err_offset,
 		     "both orders see the same damage");
