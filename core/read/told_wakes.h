@@ -20,10 +20,10 @@ int d9__told_wake_schema(struct d9__definitions *set, const struct d9_schema **o
 /* Make |values| those of a WakeEvent for |wake|.  0 or -ENOMEM. */
 int d9__told_wake_values(const struct d9__poll_wake *wake, struct d9__values *values);
 
-/* |values| are of an event of |schema|: if that is a poll, an event of its own has told its wake.
+/* |values| are of an event of |schema|: if that is a poll, its wake is left to an event of its own.
  */
 static inline void d9__told_wake_settle(const struct d9_schema *schema, struct d9__values *values)
 {
 	if (schema->tells_wakes && schema->kind == D9_EVENT_POLL_START)
-		values->items[schema->known[D9_POLL_START_WAKE]].u.u64 = 0;
+		values->items[schema->known[D9_POLL_START_WAKE]].present = false;
 }

@@ -376,7 +376,7 @@ export class Decoder {
 		const time = this.base + since;
 		if (this.wakes && schema.hot && time !== this.zero) {
 			this.seeWake(schema, Number(values[0]), time, Number(values[2]), Number(values[TOLD_AT]));
-			if (schema.told) values[TOLD_AT] = 0;
+			if (schema.told) values[TOLD_AT] = undefined;
 		}
 		this.model.event(schema.table, time === this.zero ? NaN : time, values);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any file through <dial9/reader.h>: no crash; time order is one; both orders are complete, and time
- * order has besides only what is made of calls and of wakes that polls tell.
+ * Any file through <dial9/reader.h>: no crash; time order is one; both orders are complete.  Time
+ * order has more events only of calls, and of wakes that polls tell.
  */
 #include "config.h"
 

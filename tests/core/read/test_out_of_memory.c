@@ -76,12 +76,14 @@ static void save(const char *container)
 
 	for (uint64_t i = 0; i < 3; i++) {
 		trace_batch(&t);
-		trace_builtin(&t, 1, "PollStartEvent");
+		trace_builtin_fields(&t, 1, "PollStartEvent",
+				     "worker_id local_queue task_id spawn_loc wake");
 		trace_schema(&t, 2, "Stack", "f:6 g:7");
 		trace_annotate(&t, 2, 0, "unit", "us");
 		trace_string(&t, "somewhere");
 		trace_stack(&t, 2, stack);
-		trace_event(&t, 1, 1000 + i, (uint64_t)0, (uint64_t)0, i + 1, (uint64_t)0);
+		trace_event(&t, 1, 1000 + i, (uint64_t)0, (uint64_t)0, i + 1, (uint64_t)0,
+			    (uint64_t)(100 << 4 | 1));
 		trace_event(&t, 2, 500 + i, (uint64_t)0, (uint64_t)9);
 		trace_event(&t, 2, 0, (uint64_t)0, (uint64_t)0);
 	}
@@ -89,7 +91,7 @@ static void save(const char *container)
 	trace_free(&t);
 }
 
-/* 0 if all 9 events came, else what failed; -1 if neither. */
+/* 0 if all 9 events came, in time order the 3 wakes too; else what failed; -1 if neither. */
 static int read_all(bool file_order)
 {
 	const struct d9_event *event;
@@ -104,7 +106,7 @@ static int read_all(bool file_order)
 		while ((err = d9_reader_next(reader, &event)) == 1)
 			n++;
 	d9_reader_free(reader);
-	return err ? err : n == 9 ? 0 : -1;
+	return err ? err : n == (file_order ? 9 : 12) ? 0 : -1;
 }
 
 static void check(const char *container, bool file_order)

@@ -80,7 +80,7 @@ static const char *read_back(bool file_order)
 			n += (size_t)sprintf(story + n, ")");
 			break;
 		case D9_EVENT_POLL_START:
-			wake = d9_event_known_u64(event, D9_POLL_START_WAKE, 99);
+			wake = d9_event_known_u64(event, D9_POLL_START_WAKE, 0);
 			n += (size_t)sprintf(story + n, "(");
 			if (wake)
 				n += (size_t)sprintf(story + n, "%" PRIu64, wake);
