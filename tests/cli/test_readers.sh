@@ -268,6 +268,12 @@ wait "$server"
 
 start_service all/host-2
 ask_service
+# The first segment is there about a second after the start.
+i=0
+until ls all/host-2/*/trace.* >out 2>&1 || [ $i = 600 ]; do
+	i=$((i + 1))
+	sleep 0.05
+done
 kill -9 "$server"
 wait "$server" 2>/dev/null
 for option in '' --json; do
