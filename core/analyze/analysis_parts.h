@@ -38,8 +38,8 @@ static inline uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k
 int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event);
 
 /*
- * How long the call of a BlockingCallEvent waited for a lock whose holder had no CPU: as large a
- * part of it as of what is known of the holder.
+ * How long the call of a BlockingCallEvent waited for a lock whose holder had no CPU, for most of
+ * the time: as large a part of it as of what is known of the holder.
  */
 uint64_t d9__analysis_held_up_ns(const struct d9_event *event);
 

@@ -16,8 +16,11 @@ uint64_t d9__analysis_held_up_ns(const struct d9_event *event)
 	uint64_t held_ns = d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_NS, 0);
 	uint64_t ready_ns = d9_event_known_u64(event, D9_BLOCKING_CALL_HELD_READY_NS, 0);
 
-	if (!held_ns || ready_ns >= held_ns)
-		return held_ns ? ns : 0;
+	/* A holder that had a CPU for most of it is the one who kept the lock. */
+	if (!held_ns || 2 * ready_ns < held_ns)
+		return 0;
+	if (ready_ns >= held_ns)
+		return ns;
 	return (uint64_t)((double)ns * (double)ready_ns / (double)held_ns);
 }
 

@@ -313,10 +313,7 @@ const struct d9__column d9__samples_columns[] = {
 	{ KEY("off_cpu"), IN(COUNT, samples, off), "as a thread left the CPU" },
 	{ KEY("off_cpu_estimated"), AT(COUNT, samples_row, off_estimated),
 	  "how often threads left the CPU" },
-	{ KEY("off_cpu_ns"), AT(NS, samples_row, off_ns),
-	  "how long they were off it then: until the thread's next sign, or as the call that "
-	  "blocked "
-	  "tells" },
+	{ KEY("off_cpu_ns"), AT(NS, samples_row, off_ns), "how long they were off it then" },
 	{ KEY("switches_measured"), AT(SHARE, samples_row, switch_share), "a share of the time" },
 	{ KEY("on_cpu_in_polls"), IN(COUNT, samples, on_in_polls), "of `on_cpu`, inside calls" },
 	{ KEY("off_cpu_in_polls"), IN(COUNT, samples, off_in_polls), "of `off_cpu`, inside calls" },

@@ -6,10 +6,10 @@ import { lowerBound } from './table.js';
 import { POLL } from './trace.js';
 import { switchShare } from './weights.js';
 
-const SLICE = 100e6; // with sched.switch_duty switches are told in slices so long
-const LONG_CALL = 1e6; // switches in such a call that blocked are of the same sleep
+const SWITCH_SLICE = 100e6; // with sched.switch_duty switches are told in slices so long
+const TOLD_CALL = 1e6; // switches in such a call that blocked are of the same sleep
 
-const lengths = new WeakMap();
+const switchTimes = new WeakMap();
 
 /** When a call of |polls| begins or ends next, at |time| or later; Infinity: never. */
 function nextCall({ start, dur, flags, n }, time) {
@@ -25,10 +25,10 @@ function nextWait({ start, end, n }, time) {
 }
 
 /** {away, sliced}: the length of each switch by the number of its sample, and as much of it as lies in its slice; 0: it is none. */
-function measure(trace, blocked) {
+function measureSwitches(trace, blocked) {
 	const { samples } = trace, away = new Float64Array(samples.time.length), sliced = new Float64Array(samples.time.length);
 	const workers = new Map(trace.workers.map((worker) => [worker.id, worker]));
-	const told = blocked.rows.filter(({ dur }) => dur >= LONG_CALL), toldUntil = new Map(); // worker -> the end of its newest such call
+	const told = blocked.rows.filter(({ dur }) => dur >= TOLD_CALL), toldUntil = new Map(); // worker -> the end of its newest such call
 	const latest = new Map(); // tid -> its newest sample, if that is of a switch, and when the slice ends
 	let slice = -Infinity, call = 0;
 	const back = (tid, sign) => {
@@ -42,8 +42,8 @@ function measure(trace, blocked) {
 		for (; call < told.length && told[call].time <= time; call++) toldUntil.set(told[call].worker, told[call].time + told[call].dur);
 		if (latest.has(tid)) back(tid, time);
 		if (samples.source[i] !== 1 || blocked.byStamp.has(`${time}/${id}`) || time <= toldUntil.get(id)) continue;
-		if (samples.switched[i] && time > slice + SLICE) slice = time;
-		latest.set(tid, { i, until: samples.switched[i] ? slice + SLICE : -Infinity });
+		if (samples.switched[i] && time > slice + SWITCH_SLICE) slice = time;
+		latest.set(tid, { i, until: samples.switched[i] ? slice + SWITCH_SLICE : -Infinity });
 	}
 	for (const tid of [...latest.keys()]) back(tid, Infinity);
 	return { away, sliced };
@@ -51,7 +51,7 @@ function measure(trace, blocked) {
 
 /** The time off the CPU that a sample of |trace| stands for, as a function (its number) => ns; null: the trace tells none. */
 export function offTimes(trace, blocked) {
-	if (!lengths.has(trace)) lengths.set(trace, measure(trace, blocked));
-	const share = switchShare(trace), of = lengths.get(trace)[share < 1 ? 'sliced' : 'away'];
+	if (!switchTimes.has(trace)) switchTimes.set(trace, measureSwitches(trace, blocked));
+	const share = switchShare(trace), of = switchTimes.get(trace)[share < 1 ? 'sliced' : 'away'];
 	return of.some((ns) => ns > 0) ? (i) => of[i] / share : null;
 }

@@ -55,7 +55,7 @@ function factsOf(trace, worker) {
 	if (!timeFacts.has(trace))
 		timeFacts.set(trace, { workers: new WeakMap(), sampleNs: sampleNs(trace),
 			readings: rowsByWorker(trace, 'OffCpuEvent', ['blocked_ns', 'run_queue_ns', 'voluntary_switches', 'user_cpu_ns', 'system_cpu_ns']),
-			told: rowsByWorker(trace, 'BlockingCallEvent', ['duration_ns']) });
+			told: rowsByWorker(trace, 'BlockingCallEvent', ['duration_ns', 'held_ns', 'held_ready_ns']) });
 	const facts = timeFacts.get(trace), { samples } = trace;
 	if (!facts.workers.has(worker))
 		facts.workers.set(worker, { sampleNs: facts.sampleNs, high: highest(worker.parks), last: null,
@@ -77,12 +77,21 @@ function firstRow(rows, time) {
 
 /* ---- one active period: from an unpark to the next park ---- */
 
-/** What was told of a call to block in [from, to], which lies in it. */
-function toldIn(facts, polls, row, from, to) {
-	let ns = 0;
-	for (let i = firstRow(facts.told, from); i < facts.told.length && facts.told[i].time <= to; i++)
-		if (facts.told[i].task_id === polls.task[row]) ns += Number(facts.told[i].duration_ns ?? 0);
-	return ns;
+/** How long a call that blocked waited for a lock whose holder had no CPU, for most of the time: that is the machine's. */
+function heldUp({ duration_ns: ns = 0, held_ns: held = 0, held_ready_ns: ready = 0 }) {
+	return held && 2 * ready >= held ? Math.floor(ns * Math.min(1, ready / held)) : 0;
+}
+
+/** What was told of a call to block in [from, to], which lies in it: {told, heldUp}. */
+function toldOf(facts, polls, row, from, to) {
+	const sum = { told: 0, heldUp: 0 };
+	for (let i = firstRow(facts.told, from); i < facts.told.length && facts.told[i].time <= to; i++) {
+		if (facts.told[i].task_id !== polls.task[row]) continue;
+		const ns = heldUp(facts.told[i]);
+		sum.heldUp += ns;
+		sum.told += Number(facts.told[i].duration_ns ?? 0) - ns;
+	}
+	return sum;
 }
 
 /** The reading at the end of a call, or null: it is told between that and the next call. */
@@ -98,13 +107,16 @@ function readingOf(trace, facts, polls, row) {
 }
 
 /** The parts of a call by its own reading. */
-function callByReading(call, reading) {
+function callByReading(call, reading, heldUpNs) {
 	let left = call.ns, ready = reading.run_queue_ns ?? 0, blocked = reading.blocked_ns ?? 0;
 	// A thread that sleeps gives up the CPU itself: if this one never did, the machine took it.
 	if (reading.voluntary_switches === 0) {
 		ready += blocked;
 		blocked = 0;
 	}
+	heldUpNs = Math.min(heldUpNs, blocked);
+	ready += heldUpNs;
+	blocked -= heldUpNs;
 	call.read = true;
 	left -= call.ready = Math.min(left, ready);
 	left -= call.blocked = Math.min(left, blocked);
@@ -119,11 +131,11 @@ function callsOf(trace, facts, polls, first, last, period) {
 		const ns = polls.dur[row], end = polls.start[row] + ns;
 		period.inCalls += ns;
 		if (ns < LONG_CALL && !facts.told.length && !facts.readings.length) continue;
-		const reading = readingOf(trace, facts, polls, row), call = { ns, told: toldIn(facts, polls, row, polls.start[row], end), read: false };
+		const reading = readingOf(trace, facts, polls, row), { told, heldUp: heldUpNs } = toldOf(facts, polls, row, polls.start[row], end), call = { ns, told, read: false };
 		if (ns < LONG_CALL && !reading && !call.told) continue;
 		calls.set(row, call);
 		if (reading) {
-			callByReading(call, reading);
+			callByReading(call, reading, heldUpNs);
 			period.readNs += ns;
 			period.ready += call.ready;
 			period.blocked += call.blocked;
@@ -309,7 +321,7 @@ function addRun(sum, trace, worker, run) {
 	for (const { row, ns, parts } of rowsOfRun(trace, worker, run)) {
 		if (row < 0) continue;
 		const whole = polls.dur[row], period = periodOf(trace, worker, periodAt(worker, polls.start[row]));
-		const told = ns === whole ? period.calls.get(row)?.told ?? 0 : parts.reduce((all, [from, to]) => all + toldIn(facts, polls, row, from, to), 0);
+		const told = ns === whole ? period.calls.get(row)?.told ?? 0 : parts.reduce((all, [from, to]) => all + toldOf(facts, polls, row, from, to).told, 0);
 		addOfCall(sum, period, row, ns, told);
 		for (const [from, to] of parts) sum.samples += samplesBetween(facts, from, to);
 	}
@@ -390,7 +402,7 @@ function addStay(pieces, facts, worker, task, stay) {
 		if (!pieces.has(row)) pieces.set(row, { ns: 0, told: 0, samples: 0 });
 		const piece = pieces.get(row);
 		piece.ns += to - from;
-		piece.told += toldIn(facts, polls, row, from, to);
+		piece.told += toldOf(facts, polls, row, from, to).told;
 		piece.samples += samplesBetween(facts, from, to);
 	}
 }

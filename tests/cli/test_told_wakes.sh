@@ -55,7 +55,7 @@ hang() {
 	env DIAL9_OLD_EVENTS=both "$@" "$wakes" "$dir" hang 300 >"$dir.out" &
 	pid=$!
 	tries=0
-	until grep -q hangs "$dir.out" && "$dial9" status --json "$pid" 2>/dev/null | grep -q '"running":\[{'; do
+	until grep -q hangs "$dir.out" 2>/dev/null && "$dial9" status --json "$pid" 2>/dev/null | grep -q '"running":\[{'; do
 		tries=$((tries + 1))
 		[ $tries -lt 600 ] || { echo "never hung"; break; }
 		sleep 0.05

@@ -53,8 +53,8 @@ equal "realistic_workload: lanes" "$(report "$dir/realistic_workload" 'r.workers
 workload long_workload 1
 called long_workload "$numbers" on_message on_answer burst_part on_yield
 equal "long_workload: events, bytes" "$(sed -n '2 s/[^0-9][^0-9]*/ /gp' "$dir/long_workload.out")" \
-	"$(report "$dir/long_workload" 'Object.entries(r.trace.events).reduce((n, [name, count]) =>
-		/^(ClockSync|SegmentMetadata|Module|Recorder)/.test(name) ? n : n + count, 0)') $(cat "$dir"/long_workload/*/trace.* | wc -c) "
+	"$("$dial9" info --json "$dir/long_workload" | node -e 'const { events } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+		console.log(Object.entries(events).reduce((n, [name, count]) => /^(ClockSync|SegmentMetadata|Module|Recorder)/.test(name) ? n : n + count, 0));') $(cat "$dir"/long_workload/*/trace.* | wc -c) "
 
 # What was cancelled was never called.
 workload cancelled_task $requests

@@ -17,7 +17,7 @@
 
 #define CLIENTS 40
 #define WRITE_S 0.00001 /* no disk takes less */
-#define ENTRY_S 0.001	/* of all writes of an entry, on any disk */
+#define ENTRY_S 0.002	/* of all writes of an entry, on any disk */
 
 static int journal, entries[CLIENTS], queries;
 static unsigned pages = 1;
