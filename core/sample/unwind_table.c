@@ -23,6 +23,7 @@
 #include "base/maps.h"
 #include "base/sort.h"
 #include "base/time.h"
+#include "record/flush.h"
 #include "sample/eh_frame.h"
 #include "sample/module_frames.h"
 #include "sample/unwind_table.h"
@@ -225,9 +226,17 @@ static bool was_hit(const struct module_rows *module)
 	return atomic_load_explicit(&module->was_hit, memory_order_relaxed);
 }
 
+/* The program waits for this thread to end, and nobody for rows. */
+static bool is_ending(void)
+{
+	return atomic_load_explicit(&d9__flush.stop, memory_order_relaxed) != 0;
+}
+
 /* How many rows may be made of |module| now; 0: leave it for later. */
 static size_t allowance(const struct module_rows *module)
 {
+	if (is_ending())
+		return 0;
 	if (module && was_hit(module) && module->state <= ROWS_LARGE)
 		return n_rows < ALL_ROWS ? ALL_ROWS - n_rows : 1;
 	if ((module && module->state != ROWS_WAITING) ||
@@ -587,7 +596,7 @@ static int rebuild(uint64_t now_ns)
 	else
 		publish(table, now_ns);
 	/* release: pairs with the acquire in d9__unwind_tables_have_rows() */
-	atomic_store_explicit(&has_rows, wanted, memory_order_release);
+	atomic_store_explicit(&has_rows, wanted && !is_ending(), memory_order_release);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "base/maps.h"
 #include "core/sample/frames_builder.h"
 #include "sample/module_frames.h"
+#include "record/flush.h"
 #include "sample/unwind_table.h"
 #include "segment/modules.h"
 #include "support/d9_test.h"
@@ -162,6 +163,8 @@ void d9__maps_close(struct d9__maps *maps)
 
 /* ---- tests ---- */
 
+struct d9__flush d9__flush; /* the recorder's, which is not linked */
+
 static uint64_t now_ns;
 
 static void reset(void)
@@ -236,6 +239,16 @@ static void test_rows_are_made_when_something_wants_them(void)
 	/* They are wanted until the tables stop. */
 	d9__unwind_tables_stop(now_ns);
 	CU_ASSERT_FALSE(d9__unwind_tables_have_rows());
+}
+
+static void test_end_waits_for_no_rows(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	atomic_store(&d9__flush.stop, 1);
+	CU_ASSERT_EQUAL(refresh().n_rows, 0);
+	CU_ASSERT_FALSE(d9__unwind_tables_have_rows());
+	atomic_store(&d9__flush.stop, 0);
 }
 
 static void test_addresses_find_the_row_of_their_function(void)
@@ -591,18 +604,21 @@ static void test_child_has_the_tables_and_goes_on_with_them(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "an end waits for no rows", test_end_waits_for_no_rows },
 		{ "rows are made when something wants them",
 		  test_rows_are_made_when_something_wants_them },
 		{ "addresses find the row of their function",
 		  test_addresses_find_the_row_of_their_function },
 		{ "a thread of the program's makes no tables where it may not ask the loader",
 		  test_thread_of_the_programs_makes_no_tables_where_it_may_not_ask_the_loader },
-		{ "data of a module is no code and has no rows", test_data_of_a_module_is_no_code_and_has_no_rows },
+		{ "data of a module is no code and has no rows",
+		  test_data_of_a_module_is_no_code_and_has_no_rows },
 		{ "code of no module is known once an address was found nowhere",
 		  test_code_of_no_module_is_known_once_an_address_was_found_nowhere },
 		{ "the list of mappings is read at most once a second",
 		  test_the_list_of_mappings_is_read_at_most_once_a_second },
-		{ "code that went is no code after the next look", test_code_that_went_is_no_code_after_the_next_look },
+		{ "code that went is no code after the next look",
+		  test_code_that_went_is_no_code_after_the_next_look },
 		{ "code of a module goes with it, though it was mapped at the latest look",
 		  test_code_of_a_module_goes_with_it_though_it_was_mapped_at_the_latest_look },
 		{ "a version stays while no module comes or goes",
