@@ -226,7 +226,7 @@ static bool was_hit(const struct module_rows *module)
 	return atomic_load_explicit(&module->was_hit, memory_order_relaxed);
 }
 
-/* The program waits for this thread to end, and nobody for rows. */
+/* A program that waits for this thread to end has no use for rows. */
 static bool is_ending(void)
 {
 	return atomic_load_explicit(&d9__flush.stop, memory_order_relaxed) != 0;

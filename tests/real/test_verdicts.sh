@@ -117,11 +117,9 @@ pair() {
 	innocent "$1 innocent"
 }
 
-# The writes are named that wait for the disk, and not those who wait behind them; each of its own only on a disk that takes a millisecond for it.
+# The write is named that waits for the disk, and not those who wait behind it.
 disk() {
-	pair "disk-$1 $dir" blocked-callback on_entry \
-		'/^write\(\d+\) at append_to_journal/.test(f.blocked ?? "write(6) at append_to_journal") && /files have no such state, so write them in a thread/.test(f.advice)'
-	[ "$ran" = no ] || promise_holds "$dir/guilty" "$dir/trace"
+	pair "disk-$1 $dir" blocked-callback on_entry '/^write\(\d+\) at append_to_journal/.test(f.blocked) && /write them in a thread/.test(f.advice)'
 }
 
 # Two loops, and not each of them.
