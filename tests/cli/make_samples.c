@@ -93,36 +93,38 @@ static void put_module(struct trace *t, int unloaded)
 	trace_event(t, MODULE, ns, base, base, size, path, build_id, (uint64_t)unloaded);
 }
 
-static void put_sample(struct trace *t)
+/* The addresses up to the end of the line; how many. */
+static size_t read_frames(uint64_t frames[FRAMES_MAX])
 {
-	uint64_t ns = number(), frames[FRAMES_MAX];
 	const char *next;
 	size_t n = 0;
 
 	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
 		frames[n++] = strtoull(next, NULL, 0);
+	return n;
+}
+
+static void put_sample(struct trace *t)
+{
+	uint64_t ns = number(), frames[FRAMES_MAX];
+	size_t n = read_frames(frames);
+
 	trace_event(t, SAMPLE, ns, (uint64_t)0, (uint64_t)77, (uint64_t)0, (uint64_t)trace_stack(t, n, frames));
 }
 
 static void put_taken(struct trace *t)
 {
 	uint64_t ns = number(), worker = number(), source = number(), truncated = number(), frames[FRAMES_MAX];
-	const char *next;
-	size_t n = 0;
+	size_t n = read_frames(frames);
 
-	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
-		frames[n++] = strtoull(next, NULL, 0);
 	trace_event(t, TAKEN, ns, worker, 77 + worker, source, (uint64_t)trace_stack(t, n, frames), truncated);
 }
 
 static void put_switch(struct trace *t)
 {
 	uint64_t ns = number(), worker = number(), frames[FRAMES_MAX];
-	const char *next;
-	size_t n = 0;
+	size_t n = read_frames(frames);
 
-	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
-		frames[n++] = strtoull(next, NULL, 0);
 	trace_event(t, SWITCH, ns, worker, 77 + worker, (uint64_t)1,
 		    (uint64_t)trace_stack(t, n, frames), 1, (uint64_t)0);
 }
@@ -130,11 +132,8 @@ static void put_switch(struct trace *t)
 static void put_alloc(struct trace *t)
 {
 	uint64_t ns = number(), tid = number(), size = number(), place = number(), frames[FRAMES_MAX];
-	const char *next;
-	size_t n = 0;
+	size_t n = read_frames(frames);
 
-	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
-		frames[n++] = strtoull(next, NULL, 0);
 	trace_event(t, ALLOC, ns, tid, size, place, (uint64_t)trace_stack(t, n, frames));
 }
 
