@@ -34,7 +34,7 @@ static int is(const char *name)
 
 static void compute(void)
 {
-	for (int i = 0; i < 30000000; i++)
+	for (int i = 0; i < 6000000; i++)
 		sink += i;
 }
 

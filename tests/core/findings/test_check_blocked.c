@@ -126,7 +126,7 @@ static void test_holder_of_a_lock_that_had_no_cpu_is_not_accused(void)
 	story_held_up(&s, 0, MS(41), 1, MS(50), MS(40), MS(1));
 	end(&s, MS(50));
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
-	CU_ASSERT_EQUAL(story_callback(&s, SAVE)->time.blocked_ns, 48750000);
+	CU_ASSERT_EQUAL(story_callback(&s, SAVE)->time.blocked_ns, 50000000);
 	story_free(&s);
 
 	/* In a sandbox no call is read. */
