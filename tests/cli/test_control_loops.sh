@@ -149,10 +149,11 @@ for library in $libraries; do
 	grep -o '"id":[0-9]*' json
 	tries=0
 	# Names need the list of modules, which a segment brings.
-	until "$dial9" top --once --interval 1s "$pid" | grep -o on_timer || [ $tries -eq 50 ]; do
+	until "$dial9" top --once --interval 1s "$pid" | grep -q on_timer || [ $tries -eq 50 ]; do
 		tries=$((tries + 1))
 		sleep 0.1
 	done
+	[ $tries -eq 50 ] || echo on_timer
 	"$dial9" rotate "$pid"
 	"$dial9" disable "$pid"
 	until_status '"state":"disabled"'

@@ -271,7 +271,8 @@ $CC -O1 -fno-builtin -o steady steady.c || exit 99
 recorder=$!
 until [ -s pid ]; do sleep 0.02; done
 find later -mindepth 1 2>/dev/null | wc -l
-"$dial9" enable "$(cat pid)" >/dev/null
+# Its recorder may be on the way yet.
+until "$dial9" enable "$(cat pid)" >/dev/null 2>&1; do sleep 0.02; done
 until "$dial9" info later 2>/dev/null | grep -q AllocEvent; do sleep 0.05; done
 echo "sampled once it was on"
 kill -KILL "$(cat pid)"
