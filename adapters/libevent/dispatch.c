@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/hot.h"
 #include "base/time.h"
 #include "libevent/dispatch.h"
 
@@ -94,7 +95,7 @@ static void count_zero_dispatch(struct d9__libevent_base *base)
  * Libevent's dispatch of an attached base.  The base lock is held: no function of libevent and
  * nothing that takes the loader's lock may be called.
  */
-int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout)
+D9__HOT int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout)
 {
 	struct d9__libevent_base *base = d9__libevent_wrapped_base(event_base);
 	struct d9__libevent_thread *thread = d9__libevent_thread();

@@ -5,6 +5,7 @@
 
 #include <dial9/loop.h>
 
+#include "base/hot.h"
 #include "hook/stubs.h"
 #include "libevent/bases.h"
 #include "libevent/capabilities.h"
@@ -205,8 +206,8 @@ static D9__CALLS_BACK void run_event_as_span(struct d9__stub *stub, int fd, shor
 	((d9__event_fn)stub->callback)(fd, what, arg);
 }
 
-static __attribute__((noinline)) D9__CALLS_BACK void run_event(int fd, short what, void *arg,
-							       unsigned index);
+static D9__HOT __attribute__((noinline)) D9__CALLS_BACK void run_event(int fd, short what,
+								       void *arg, unsigned index);
 D9__STUBS_DEFINE(event_pool, 1024, void, run_event, (int fd, short what, void *arg),
 		 (fd, what, arg))
 
@@ -226,8 +227,8 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_once(int fd, short w
 	((d9__event_fn)stub->callback)(fd, what, arg);
 }
 
-static __attribute__((noinline)) D9__CALLS_BACK void record_event(int fd, short what, void *arg,
-								  struct d9__stub *stub)
+static D9__HOT __attribute__((noinline)) D9__CALLS_BACK void
+record_event(int fd, short what, void *arg, struct d9__stub *stub)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 

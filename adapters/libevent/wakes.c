@@ -6,6 +6,7 @@
 
 #include "config.h"
 
+#include "base/hot.h"
 #include "libevent/bases.h"
 #include "libevent/fields.h"
 #include "libevent/thread.h"
@@ -107,8 +108,8 @@ static inline bool wake_here(struct d9__libevent_thread *thread, struct event_ba
 	return true;
 }
 
-int d9__hook_event_callback_activate_nolock_(struct event_base *base,
-					     struct event_callback *callback)
+D9__HOT int d9__hook_event_callback_activate_nolock_(struct event_base *base,
+						     struct event_callback *callback)
 {
 	struct d9__libevent_thread *thread;
 	int result;

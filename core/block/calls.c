@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/hot.h"
 #include "block/call.h"
 
 #ifndef F_OFD_SETLKW
@@ -33,7 +34,7 @@
 #define IO_CALL(type, function, label, counted, params, ...)                                       \
 	static type(*real_##function) params;                                                      \
                                                                                                    \
-	static type hook_##function params                                                         \
+	static D9__HOT type hook_##function params                                                 \
 	{                                                                                          \
 		uint64_t begin_ns = d9__block_begin();                                             \
 		type result = D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                        \

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "loop/cpu_time.h"
+#include "base/hot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -313,7 +314,7 @@ static uint64_t waited_since(const struct d9__cpu_time *cpu, uint64_t now_ns,
 	return usage.voluntary == cpu->usage.voluntary ? all_ns - run_ns : 0;
 }
 
-uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns)
+D9__HOT uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns)
 {
 	bool due = is_due(cpu, now_ns);
 	struct d9__cpu_reading reading;
@@ -333,7 +334,7 @@ uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns)
 	return (cpu->park_cpu + D9__CPU_STEP_NS - 1) & ~(uint64_t)(D9__CPU_STEP_NS - 1);
 }
 
-uint64_t d9__cpu_time_take_untold(struct d9__cpu_time *cpu, uint64_t *from_ns)
+D9__HOT uint64_t d9__cpu_time_take_untold(struct d9__cpu_time *cpu, uint64_t *from_ns)
 {
 	uint64_t ns = cpu->untold_ns;
 
@@ -344,7 +345,7 @@ uint64_t d9__cpu_time_take_untold(struct d9__cpu_time *cpu, uint64_t *from_ns)
 	return ns;
 }
 
-uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t *wait_ns)
+D9__HOT uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t *wait_ns)
 {
 	struct d9__cpu_reading reading;
 	uint64_t value = cpu->park_cpu;

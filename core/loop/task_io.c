@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "loop/task_io.h"
+#include "base/hot.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -78,14 +79,17 @@ static struct d9__io_row *row_of_callback(struct d9__task_io *io, uint64_t task,
 	return row;
 }
 
+/* A thread numbers its tasks one by one. */
+static inline uint32_t home_of(uint64_t task)
+{
+	return 1 + (uint32_t)task % (D9__IO_TASKS - 1);
+}
+
 static struct d9__io_row *row_of_task(struct d9__task_io *io, uint64_t task, uint32_t callback)
 {
-	uint32_t home = 1 + (uint32_t)(task % (D9__IO_TASKS - 1)), passes;
+	uint32_t home = home_of(task), passes;
 	struct d9__io_row *row;
 
-	/* A thread numbers its tasks one by one. */
-	if (load(&io->tasks[home]) == task)
-		return &io->rows[home];
 	for (uint32_t i = 1; i < D9__IO_TASKS; i++)
 		if (load(&io->tasks[i]) == task)
 			return &io->rows[i];
@@ -147,6 +151,20 @@ INLINE uint64_t task_of(const struct d9__thread *thread)
 	return thread->stage == D9__STAGE_BACKEND ? 0 : d9__thread_task(thread);
 }
 
+/* True if the row is that of |task|, or now is, because the row was where it usually is. */
+INLINE bool is_home(struct d9__task_io *io, uint64_t task)
+{
+	uint32_t home = home_of(task);
+
+	if (io->task == task && io->row)
+		return true;
+	if (__builtin_expect(load(&io->tasks[home]) != task || !task, 0))
+		return false;
+	io->task = task;
+	io->row = &io->rows[home];
+	return true;
+}
+
 INLINE void add_call(struct d9__io_row *row, enum d9__io_figure kind, int fd)
 {
 	_Atomic(uint64_t) *calls = &row->figures[kind];
@@ -166,8 +184,8 @@ static void add_error(struct d9__io_row *row)
 	atomic_store_explicit(&row->error, errno, memory_order_relaxed);
 }
 
-void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int fd, int64_t result,
-		       bool is_empty)
+D9__HOT void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int fd,
+			       int64_t result, bool is_empty)
 {
 	struct d9__io_row *row;
 	uint64_t task;
@@ -175,9 +193,7 @@ void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int f
 	if (!enter(thread))
 		return;
 	task = task_of(thread);
-	row = thread->io.row;
-	if (!row || thread->io.task != task)
-		row = move(thread, task);
+	row = is_home(&thread->io, task) ? thread->io.row : move(thread, task);
 	if (result < 0)
 		add_error(row);
 	if (is_empty)
@@ -186,7 +202,7 @@ void d9__task_io_count(struct d9__thread *thread, enum d9__io_figure kind, int f
 	leave(thread);
 }
 
-/* A call of another task than the one before. */
+/* A call of a task that has no row, or not its usual one. */
 static __attribute__((noinline)) void move_and_count(struct d9__thread *thread,
 						     enum d9__io_figure kind, int fd,
 						     uint64_t bytes)
@@ -201,18 +217,21 @@ static __attribute__((noinline)) void move_and_count(struct d9__thread *thread,
 	leave(thread);
 }
 
-void d9__task_io_moved(struct d9__thread *thread, enum d9__io_figure kind, int fd, uint64_t bytes)
+D9__HOT void d9__task_io_moved(struct d9__thread *thread, enum d9__io_figure kind, int fd,
+			       uint64_t bytes)
 {
 	struct d9__io_row *row;
+	uint64_t task;
 
 	if (!enter(thread))
 		return;
-	row = thread->io.row;
-	if (__builtin_expect(!row || thread->io.task != task_of(thread), 0)) {
+	task = task_of(thread);
+	if (!is_home(&thread->io, task)) {
 		leave(thread);
 		move_and_count(thread, kind, fd, bytes);
 		return;
 	}
+	row = thread->io.row;
 	add(&row->figures[kind + 1], bytes);
 	add_call(row, kind, fd);
 	leave(thread);

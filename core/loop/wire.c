@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "loop/wire.h"
+#include "base/hot.h"
 
 #include "record/flush.h"
 #include "record/pace.h"
@@ -59,7 +60,7 @@ static __attribute__((noinline)) void tell_wait(struct d9__slot *slot, uint64_t 
 	d9__emit_end(slot, p);
 }
 
-void d9__wire_park(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+D9__HOT void d9__wire_park(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	uint64_t cpu_ns = d9__cpu_time_park(&thread->cpu, ns), from_ns, wait_ns;
 
@@ -73,7 +74,7 @@ void d9__wire_park(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns
 	thread->spins = 0;
 }
 
-void d9__wire_unpark(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+D9__HOT void d9__wire_unpark(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	uint64_t wait_ns, cpu_ns = d9__cpu_time_unpark(&thread->cpu, ns, &wait_ns);
 
