@@ -84,15 +84,15 @@ static bool announce_spelled(const struct d9__spawn_spelling *spelling, struct d
 		return false;
 	/* Not earlier: a signal handler may have changed chunks. */
 	if (!d9__spawn_spelling_fits(spelling, slot, callsite, made_of)) {
-		d9__emit_plain_cancel(slot);
+		d9__emit_cancel(slot);
 		return false;
 	}
-	begin = slot->batch + (uint32_t)published;
+	begin = d9__emit_place(slot, published);
 	p = d9__emit_head_at(slot, begin, D9__EVENT_TASK_SPAWN, ns);
 	p = d9__spawn_spelling_put(spelling, p,
 				   atomic_load_explicit(&task->id, memory_order_relaxed),
 				   atomic_load_explicit(&task->fd, memory_order_relaxed));
-	d9__emit_plain_leave(slot, published, 1, (uint64_t)(p - begin));
+	d9__emit_commit(slot, published, 1, (uint64_t)(p - begin));
 	return true;
 }
 

@@ -56,6 +56,12 @@ static inline uint8_t *d9__spawn_spelling_put(const struct d9__spawn_spelling *s
 	return p;
 }
 
+/* The wire id of the callsite's name. */
+static inline uint32_t d9__spawn_spelling_loc(const struct d9__spawn_spelling *spelling)
+{
+	return d9__wire_get_u32(spelling->wire);
+}
+
 /* A spawn of such a task, |callsite| not NULL, was just written to |slot|: remember how. */
 void d9__spawn_spelling_learn(struct d9__spawn_spelling *all, const struct d9__slot *slot,
 			      const struct d9_callsite *callsite, uint32_t made_of);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "loop/polls.h"
+#include "base/hot.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "loop/between.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
-#include "loop/plain.h"
+#include "loop/poll.h"
 #include "loop/samples.h"
 #include "loop/wakes.h"
 #include "loop/wire.h"
@@ -105,7 +106,7 @@ static __attribute__((noinline)) void examine_piece(struct d9__thread *thread, s
 		examine_long_poll(thread, slot, ns, top);
 }
 
-bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+D9__HOT bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	if (thread->odd & D9__ODD_NO_WORKER && (thread->refused || !d9__thread_make(thread->loop))) {
 		d9__loss_add(-1, D9__LOSS_NO_SLOT, 1, ns, ns);
@@ -402,7 +403,7 @@ static bool is_spin_park_due(struct d9__thread *thread, struct d9__slot *slot)
 	return slot->last_ns - thread->park_ns >= SPIN_PARK_NS;
 }
 
-static void park_at(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+static D9__HOT void park_at(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	if (thread->n_frames) {
 		drop_deeper(thread, slot, ns);
@@ -423,7 +424,7 @@ static void count_wait(struct d9__thread *thread, struct d9_loop *loop)
 	thread->waits++;
 }
 
-void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
+D9__HOT void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
 {
 	struct d9__thread *thread;
 	struct d9__slot *slot;
@@ -454,7 +455,7 @@ static void hold_resumption(struct d9__thread *thread, uint64_t ns)
 		thread->resume_ns = ns;
 }
 
-void d9_loop_unpark(struct d9_loop *loop)
+D9__HOT void d9_loop_unpark(struct d9_loop *loop)
 {
 	struct d9__thread *thread = d9__thread_peek();
 	struct d9__slot *slot;
@@ -648,8 +649,9 @@ static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
 	uint32_t loc = d9__callsite_name(callsite_of(task, poll)), depth = poll->depth;
 	uint16_t outer = thread->n_frames;
 
-	d9__polls_push(thread, poll, thread->odd & (D9__ODD_WIDE | D9__ODD_WAITS), outer, library,
-		       loc, id, ns);
+	d9__poll_push_rest(&thread->frames[outer], poll, library);
+	d9__poll_push(thread, poll, thread->odd & (D9__ODD_WIDE | D9__ODD_WAITS), outer, ns, id,
+		      loc, 0);
 	d9__emit_poll_woken(slot, ns, thread->worker, depth, id, loc, told);
 	thread->frames[outer].stamp = slot->stamp;
 }
@@ -668,7 +670,7 @@ void d9__polls_begin(struct d9_poll *poll, uint32_t gate)
 	    !(slot = d9__slot_self()))
 		return;
 	last_ns = slot->last_ns;
-	ns = d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) ? last_ns : d9__slot_now(slot);
+	ns = d9__poll_is_shared(thread, slot, poll) ? last_ns : d9__slot_now(slot);
 	see_gate(thread, slot, gate, last_ns);
 	if (thread->odd && !make_ready(thread, slot, poll, ns))
 		return;
@@ -777,12 +779,12 @@ void d9__polls_end(struct d9_poll *poll)
 		return;
 	}
 	ns = d9__slot_now(slot);
-	if (__builtin_expect(!d9__poll_is_plain(thread, poll, gate, ns), 0)) {
+	if (__builtin_expect(!d9__poll_is_plain(thread, poll, gate, ns, D9__POLL_PLAIN), 0)) {
 		end_slow(thread, slot, ns, poll);
 		return;
 	}
 	d9__emit_poll_end(slot, ns, thread->worker);
-	d9__poll_pop_plain(thread, poll, ns);
+	d9__poll_pop(thread, poll, ns);
 }
 
 void d9__polls_thread_exit(void)

@@ -57,32 +57,6 @@ static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_
 	return task;
 }
 
-/*
- * Push the frame of |poll|, whose task is |id| and whose PollStart is written at |ns|, above the |outer|
- * callbacks that are running.  |odd| is D9__ODD_WIDE and D9__ODD_WAITS, where they are set.
- */
-static inline void d9__polls_push(struct d9__thread *thread, struct d9_poll *poll, uint8_t odd, uint16_t outer,
-				  uint32_t library, uint32_t loc, uint64_t id, uint64_t ns)
-{
-	struct d9__frame_running *frame = &thread->frames[outer];
-
-	frame->address = (uintptr_t)poll;
-	frame->task = id;
-	frame->key = poll->task.key;
-	frame->start_ns = ns;
-	frame->library = library;
-	frame->loc = loc;
-	frame->depth = poll->depth;
-	frame->once = (poll->task.flags & D9_TASK_RUNS_ONCE) != 0;
-	/* For signal handlers that ask for the task. */
-	atomic_signal_fence(memory_order_release);
-	thread->mode = d9__mode(D9__ODD_FRAMES | D9__ODD_OPEN | odd, D9__STAGE_ROUND,
-				(uint16_t)(outer + 1));
-	thread->shared_ns = 0;
-	thread->loop = poll->loop;
-	poll->task_id = id;
-}
-
 /* The thread ends: close its poll, park the worker.  Registered with d9__slot_on_exit(). */
 void d9__polls_thread_exit(void);
 

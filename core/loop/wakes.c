@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "loop/adapter.h"
+#include "base/hot.h"
 #include "loop/wakes.h"
 
 #include <errno.h>
@@ -98,7 +99,7 @@ static inline bool is_held(const struct d9__task *task, uint32_t found)
 	return D9__WOKEN_WHY(woken ^ found) == (woken ^ found);
 }
 
-void d9__wakes_forget(struct d9__thread *thread)
+D9__HOT void d9__wakes_forget(struct d9__thread *thread)
 {
 	while (thread->n_held) {
 		struct d9__task *task = thread->held[--thread->n_held];
@@ -108,7 +109,7 @@ void d9__wakes_forget(struct d9__thread *thread)
 	}
 }
 
-void d9__wakes_found(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+D9__HOT void d9__wakes_found(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	struct d9__task **held = thread->held, **end = held + thread->n_held;
 	uint32_t found = thread->found;
@@ -197,17 +198,6 @@ leave_for_poll(struct d9__thread *thread, struct d9__slot *slot, struct d9__task
 			      slot->stamp << 16 | D9__WOKEN_WORKER(thread->found) << 8 | why,
 			      memory_order_relaxed);
 	return true;
-}
-
-void d9__wakes_stays_ready(struct d9__thread *thread, struct d9__task *task, uint64_t ns)
-{
-	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
-	atomic_store_explicit(&task->woken,
-			      D9__WOKEN(d9__self.slot->stamp, thread->worker,
-					D9_WAKE_DEFERRED | D9__WOKEN_BY_NONE),
-			      memory_order_relaxed);
-	if (d9__old_events())
-		tell_old(thread, d9__self.slot, task, ns, 0);
 }
 
 /* Its spawn is in the trace: the wake can be written.  False: it has to wait for the poll. */
@@ -464,7 +454,7 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 }
 
 /* Of its own: here the reason is known when it is compiled. */
-static __attribute__((noinline)) int wake_fd(struct d9_loop *loop, uint64_t key)
+static __attribute__((noinline)) D9__HOT int wake_fd(struct d9_loop *loop, uint64_t key)
 {
 	int done = wake_plain(loop, key, 0, D9_WAKE_FD);
 
@@ -475,8 +465,8 @@ static __attribute__((noinline)) int wake_fd(struct d9_loop *loop, uint64_t key)
 	(1u << D9_WAKE_ACTIVE | 1u << D9_WAKE_DEFERRED | 1u << D9_WAKE_INTERNAL |                  \
 	 1u << D9_WAKE_RESUMPTION)
 
-int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
-	    const struct d9_waker *waker)
+D9__HOT int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
+		    const struct d9_waker *waker)
 {
 	int done = -1;
 
@@ -495,12 +485,12 @@ int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 	return done >= 0 ? done : wake(loop, key, reason, waker);
 }
 
-bool d9__wake_known(struct d9_loop *loop, uint64_t key, uint64_t identity)
+D9__HOT bool d9__wake_known(struct d9_loop *loop, uint64_t key, uint64_t identity)
 {
 	return wake_plain(loop, key, identity, D9_WAKE_ACTIVE) >= 0;
 }
 
-bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity)
+D9__HOT bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity)
 {
 	return wake_plain(loop, key, identity, D9_WAKE_FD) >= 0;
 }
@@ -618,6 +608,47 @@ uint64_t d9__wakes_tell(const struct d9__thread *thread, const struct d9__slot *
 	if (!old || wake->told)
 		wake->ns = 0;
 	return value;
+}
+
+/* ---- tasks that stay ready behind their poll, as idle sources do ---- */
+
+static void stays_ready(struct d9__thread *thread, struct d9__task *task, uint64_t ns)
+{
+	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
+	atomic_store_explicit(&task->woken,
+			      D9__WOKEN(d9__self.slot->stamp, thread->worker,
+					D9_WAKE_DEFERRED | D9__WOKEN_BY_NONE),
+			      memory_order_relaxed);
+	if (d9__old_events())
+		tell_old(thread, d9__self.slot, task, ns, 0);
+}
+
+/* The stamp of the poll that ended last, if nothing was recorded since; else 0. */
+static uint64_t latest_end(const struct d9__thread *thread)
+{
+	struct d9__slot *slot = d9__self.slot;
+
+	return thread && d9__slot_is_real(slot) && thread->shared_ns == slot->last_ns
+		       ? thread->shared_ns
+		       : 0;
+}
+
+void d9__wakes_ready_again(struct d9_loop *loop, uint64_t key)
+{
+	struct d9__thread *thread = d9__thread_peek();
+	const struct d9__cached_task *cached;
+	uint64_t ns = latest_end(thread);
+
+	if (!d9__gate_open(D9__GATE_WAKE) || !ns || thread->resume_ns ||
+	    thread->odd & D9__ODD_NO_WORKER)
+		return;
+	cached = d9__task_cache_get(&thread->cache, key);
+	if (!cached || cached->loop != loop || !d9__task_is(cached->task, cached->emit.id) ||
+	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch ||
+	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
+	    atomic_load_explicit(&cached->task->wakes, memory_order_relaxed))
+		return;
+	stays_ready(thread, cached->task, ns);
 }
 
 /* ---- wakers and cells ---- */

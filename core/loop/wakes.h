@@ -22,8 +22,11 @@ void d9__wakes_found(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 struct d9__task *d9__wakes_task(struct d9__thread *thread, struct d9__slot *slot,
 				struct d9_loop *loop, uint64_t key, uint32_t epoch);
 
-/* |task|, whose poll ended at |ns| on this thread, stays ready. */
-void d9__wakes_stays_ready(struct d9__thread *thread, struct d9__task *task, uint64_t ns);
+/*
+ * The task |key|, whose poll ended last on this thread, stays ready, as idle sources do: its next
+ * wake has the stamp of that end.
+ */
+void d9__wakes_ready_again(struct d9_loop *loop, uint64_t key);
 
 /* The wake that is to be written with a poll. */
 struct d9__wake {

@@ -141,8 +141,11 @@ static inline uint32_t d9__emit_name(struct d9__slot *slot, uint32_t handle)
 	return word & 0xffff;
 }
 
-static inline uint8_t *d9__emit_head_at(struct d9__slot *slot, uint8_t *p, uint16_t type_id,
-					uint64_t ns)
+/* For callers that keep to straight lines. */
+#define D9__EMIT_PLAIN static inline __attribute__((always_inline))
+
+D9__EMIT_PLAIN uint8_t *d9__emit_head_at(struct d9__slot *slot, uint8_t *p, uint16_t type_id,
+					 uint64_t ns)
 {
 	uint64_t delta = ns - slot->time_base;
 
@@ -160,24 +163,39 @@ static inline uint8_t *d9__emit_head(struct d9__slot *slot, uint16_t type_id, ui
 	return d9__emit_head_at(slot, slot->batch + (uint32_t)d9__emit_published(slot), type_id, ns);
 }
 
-/*
- * The head of an event whose first two fields are the worker and a byte, with both: usually in one
- * store.  Who has no such byte goes back by one.
- */
-static inline uint8_t *d9__emit_head_worker(struct d9__slot *slot, uint16_t type_id, uint64_t ns,
-					    uint32_t worker, uint8_t byte)
+#define D9__EMIT_PLAIN_HEAD_LEN 8u /* with the worker and a byte */
+
+/* Return the part that heads of events of |worker| have in common. */
+static inline uint64_t d9__emit_plain_of(uint32_t worker)
 {
-	uint8_t *p = slot->batch + (uint32_t)d9__emit_published(slot);
+	return D9__WIRE_EVENT | (uint64_t)worker << 48;
+}
+
+/*
+ * Put the head of an event whose first two fields are the worker and |byte|, with both: usually in
+ * one store.  |of| is d9__emit_plain_of() the worker.  |sure|: a literal; it is known that one
+ * store will do.
+ */
+D9__EMIT_PLAIN uint8_t *d9__put_head(struct d9__slot *slot, uint8_t *p, uint16_t type_id,
+				     uint64_t ns, uint64_t of, uint8_t byte, bool sure)
+{
 	uint64_t delta = ns - slot->time_base;
 
-	if (__builtin_expect(delta > D9__WIRE_DELTA_MAX || worker > 0x7f, 0)) {
-		p = d9__varint_put(d9__emit_head(slot, type_id, ns), worker);
+	if (!sure && __builtin_expect(delta > D9__WIRE_DELTA_MAX || of >> 55, 0)) {
+		p = d9__varint_put(d9__emit_head_at(slot, p, type_id, ns), of >> 48);
 		*p++ = byte;
 		return p;
 	}
 	slot->time_base = ns;
-	return d9__wire_put_u64(p, D9__WIRE_EVENT | (uint64_t)type_id << 8 | delta << 24 |
-					   (uint64_t)worker << 48 | (uint64_t)byte << 56);
+	return d9__wire_put_u64(p,
+				of | (uint64_t)type_id << 8 | delta << 24 | (uint64_t)byte << 56);
+}
+
+static inline uint8_t *d9__emit_head_worker(struct d9__slot *slot, uint16_t type_id, uint64_t ns,
+					    uint32_t worker, uint8_t byte)
+{
+	return d9__put_head(slot, slot->batch + (uint32_t)d9__emit_published(slot), type_id, ns,
+			    d9__emit_plain_of(worker), byte, false);
 }
 
 /* Publish the event that ends before |end|: from here on it survives the process. */
@@ -206,55 +224,15 @@ static inline uint8_t d9__emit_depth(unsigned depth)
 	return depth > 255 ? 255 : (uint8_t)depth;
 }
 
-/* ---- the hot events ---- */
-
-/* |wake|: its wake, as FORMAT.md has it. */
-static inline void d9__emit_poll_woken(struct d9__slot *slot, uint64_t ns, uint32_t worker,
-				       unsigned depth, uint64_t task, uint32_t loc_name,
-				       uint64_t wake)
-{
-	uint32_t loc;
-	uint8_t *p;
-
-	if (__builtin_expect(!d9__emit_enter(slot, ns), 0)) {
-		d9__emit_missed(slot, worker, D9__WORKER_POLLING, task);
-		return;
-	}
-	loc = d9__emit_name(slot, loc_name);
-	p = d9__emit_head_worker(slot, D9__EVENT_POLL_START, ns, worker, d9__emit_depth(depth));
-	p = d9__varint_put(p, task);
-	p = d9__wire_put_u32(p, loc);
-	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task);
-	d9__emit_leave(slot, d9__varint_put(p, wake));
-}
-
-static inline void d9__emit_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
-				       unsigned depth, uint64_t task, uint32_t loc_name)
-{
-	d9__emit_poll_woken(slot, ns, worker, depth, task, loc_name, 0);
-}
-
-static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_t worker)
-{
-	uint8_t *p;
-
-	if (__builtin_expect(!d9__emit_enter(slot, ns), 0)) {
-		d9__emit_missed(slot, worker, D9__WORKER_RUNNING, 0);
-		return;
-	}
-	p = d9__emit_head_worker(slot, D9__EVENT_POLL_END, ns, worker, 0) - 1;
-	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
-	d9__emit_leave(slot, p);
-}
-
-/*
- * Both for callers that keep to straight lines: one question without a call, and if the answer is
- * not 0 a write that cannot fail.  The slot's worker is the event's already.
+/* ---- records of polls, several in one go ----
+ *
+ * d9__emit_open(), then d9__put_wake(), d9__put_poll_start(), d9__put_poll_end(), each returning
+ * the place behind it, then d9__emit_commit() or d9__emit_cancel().  Any times; together
+ * D9__EMIT_ROOM bytes at most, and no names but those that the open chunk knows.
  */
-#define D9__EMIT_PLAIN static inline __attribute__((always_inline))
 
 /* The published word; 0: nothing happened, the usual way is to be taken. */
-D9__EMIT_PLAIN uint64_t d9__emit_plain_enter(struct d9__slot *slot, uint64_t ns)
+D9__EMIT_PLAIN uint64_t d9__emit_open_at(struct d9__slot *slot, uint64_t ns)
 {
 	uint64_t published;
 
@@ -271,34 +249,27 @@ D9__EMIT_PLAIN uint64_t d9__emit_plain_enter(struct d9__slot *slot, uint64_t ns)
 	return 0;
 }
 
+/* As d9__emit_open_at(), which has also found that a head at |ns| fits into one store. */
+D9__EMIT_PLAIN uint64_t d9__emit_open(struct d9__slot *slot)
+{
+	return d9__emit_open_at(slot, slot->time_base);
+}
+
+/* Where the first event goes. */
+D9__EMIT_PLAIN uint8_t *d9__emit_place(const struct d9__slot *slot, uint64_t published)
+{
+	return slot->batch + (uint32_t)published;
+}
+
 /* Instead of the write. */
-D9__EMIT_PLAIN void d9__emit_plain_cancel(struct d9__slot *slot)
+D9__EMIT_PLAIN void d9__emit_cancel(struct d9__slot *slot)
 {
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 }
 
-#define D9__EMIT_PLAIN_HEAD_LEN 8u /* with the worker and a byte */
-
-/* Return the part that heads of events of |worker|, below 0x80, have in common. */
-static inline uint64_t d9__emit_plain_of(uint32_t worker)
-{
-	return D9__WIRE_EVENT | (uint64_t)worker << 48;
-}
-
-/* Writes head, worker and |byte| in one store.  |of| is d9__emit_plain_of() the worker. */
-D9__EMIT_PLAIN uint8_t *d9__emit_plain_head(struct d9__slot *slot, uint64_t published,
-					    uint16_t type_id, uint64_t ns, uint64_t of, uint8_t byte)
-{
-	uint64_t delta = ns - slot->time_base;
-
-	slot->time_base = ns;
-	return d9__wire_put_u64(slot->batch + (uint32_t)published,
-				of | (uint64_t)type_id << 8 | delta << 24 | (uint64_t)byte << 56);
-}
-
 /* |events| of |n| bytes together. */
-D9__EMIT_PLAIN void d9__emit_plain_leave(struct d9__slot *slot, uint64_t published, uint64_t events,
-					 uint64_t n)
+D9__EMIT_PLAIN void d9__emit_commit(struct d9__slot *slot, uint64_t published, uint64_t events,
+				    uint64_t n)
 {
 	/* release: as in d9__emit_leave() */
 	atomic_store_explicit(&slot->published, published + (events << 32 | n),
@@ -327,52 +298,97 @@ static inline uint32_t d9__emit_id_len(const struct d9__emit_task *task)
 	return task->start_len - D9__EMIT_PLAIN_HEAD_LEN - 5u;
 }
 
-/*
- * Several events of any times in one go: heads by d9__emit_head_at() and fields, D9__EMIT_ROOM bytes at
- * most and no names but those that the chunk knows, then d9__emit_plain_leave().  The published word;
- * 0: nothing happened.
- */
-D9__EMIT_PLAIN uint64_t d9__emit_open(struct d9__slot *slot)
-{
-	return d9__emit_plain_enter(slot, slot->time_base);
-}
+/* A PollStart.  |spelled| by reference: what is loaded when it is stored needs no register
+ * meanwhile. */
+struct d9__poll_start {
+	uint64_t ns;
+	uint64_t of; /* d9__emit_plain_of() its worker */
+	unsigned depth;
+	const struct d9__emit_task *spelled; /* NULL: by the two that follow */
+	uint64_t task;
+	uint32_t loc;  /* wire id */
+	uint64_t wake; /* as FORMAT.md has it */
+};
 
-/* |task| by reference: what is loaded when it is stored needs no register meanwhile. */
-D9__EMIT_PLAIN void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t published,
-					      uint64_t ns, uint64_t of, unsigned depth,
-					      const struct d9__emit_task *task, uint64_t wake)
+/* Put the event; return its length.  |sure|: as in d9__put_head(). */
+D9__EMIT_PLAIN size_t d9__put_poll_start(struct d9__slot *slot, uint8_t *begin,
+					 const struct d9__poll_start *start, bool sure)
 {
-	uint8_t *p = d9__emit_plain_head(slot, published, D9__EVENT_POLL_START, ns, of,
-					 d9__emit_depth(depth));
-	size_t len = task->start_len;
+	uint64_t wake = start->wake;
+	uint8_t *p = d9__put_head(slot, begin, D9__EVENT_POLL_START, start->ns, start->of,
+				  d9__emit_depth(start->depth), sure);
+	size_t len;
 
-	memcpy(p, task->wire, sizeof(task->wire));
-	p += len - (D9__EMIT_PLAIN_HEAD_LEN + 1);
+	if (start->spelled) {
+		memcpy(p, start->spelled->wire, sizeof(start->spelled->wire));
+		len = (size_t)(p - begin) + start->spelled->start_len - D9__EMIT_PLAIN_HEAD_LEN;
+	} else {
+		p = d9__wire_put_u32(d9__varint_put(p, start->task), start->loc);
+		len = (size_t)(p - begin) + 1;
+	}
+	p = begin + len - 1;
 	for (; __builtin_expect(wake > 0x7f, 0); wake >>= 7, len++)
 		*p++ = (uint8_t)(wake | 0x80);
 	*p = (uint8_t)wake;
-	slot->worker_state = D9__WORKER_POLLING;
-	slot->task = task->id;
-	d9__emit_plain_leave(slot, published, 1, len);
+	return len;
 }
 
-D9__EMIT_PLAIN void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t published, uint64_t ns,
-					    uint64_t of)
+D9__EMIT_PLAIN uint8_t *d9__put_poll_end(struct d9__slot *slot, uint8_t *p, uint64_t ns,
+					 uint64_t of, bool sure)
 {
-	d9__emit_plain_head(slot, published, D9__EVENT_POLL_END, ns, of, 0);
-	slot->worker_state = D9__WORKER_RUNNING;
-	d9__emit_plain_leave(slot, published, 1, 7);
+	/* It has no byte behind the worker. */
+	return d9__put_head(slot, p, D9__EVENT_POLL_END, ns, of, 0, sure) - 1;
 }
 
-/* Spell the fields of a wake at |p|; returns their end. */
-static inline uint8_t *d9__emit_wake_fields(uint8_t *p, uint64_t waker, uint64_t woken,
-					    unsigned target_worker, unsigned reason)
+D9__EMIT_PLAIN uint8_t *d9__put_wake(struct d9__slot *slot, uint8_t *p, uint64_t ns, uint64_t waker,
+				     uint64_t woken, unsigned target_worker, unsigned reason)
 {
-	p = d9__varint_put(p, waker);
+	p = d9__varint_put(d9__emit_head_at(slot, p, D9__EVENT_WAKE, ns), waker);
 	p = d9__varint_put(p, woken);
 	*p++ = d9__emit_depth(target_worker);
 	*p++ = (uint8_t)reason;
 	return p;
+}
+
+/* ---- the hot events, one by one ---- */
+
+/* |wake|: its wake, as FORMAT.md has it. */
+static inline void d9__emit_poll_woken(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+				       unsigned depth, uint64_t task, uint32_t loc_name,
+				       uint64_t wake)
+{
+	struct d9__poll_start start = { .ns = ns,
+					.of = d9__emit_plain_of(worker),
+					.depth = depth,
+					.task = task,
+					.wake = wake };
+	uint8_t *begin;
+
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0)) {
+		d9__emit_missed(slot, worker, D9__WORKER_POLLING, task);
+		return;
+	}
+	start.loc = d9__emit_name(slot, loc_name);
+	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task);
+	begin = d9__emit_place(slot, d9__emit_published(slot));
+	d9__emit_leave(slot, begin + d9__put_poll_start(slot, begin, &start, false));
+}
+
+static inline void d9__emit_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+				       unsigned depth, uint64_t task, uint32_t loc_name)
+{
+	d9__emit_poll_woken(slot, ns, worker, depth, task, loc_name, 0);
+}
+
+static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_t worker)
+{
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0)) {
+		d9__emit_missed(slot, worker, D9__WORKER_RUNNING, 0);
+		return;
+	}
+	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
+	d9__emit_leave(slot, d9__put_poll_end(slot, d9__emit_place(slot, d9__emit_published(slot)),
+					      ns, d9__emit_plain_of(worker), false));
 }
 
 static inline void d9__emit_park(struct d9__slot *slot, uint64_t ns, uint32_t worker,
@@ -413,14 +429,12 @@ static inline void d9__emit_unpark(struct d9__slot *slot, uint64_t ns, uint32_t 
 static inline void d9__emit_wake(struct d9__slot *slot, uint64_t ns, uint64_t waker, uint64_t woken,
 				 unsigned target_worker, unsigned reason)
 {
-	uint8_t *p;
-
 	if (__builtin_expect(atomic_load_explicit(&slot->busy, memory_order_relaxed) != 0, 0)) {
 		d9__emit_wake_side(slot, ns, waker, woken, target_worker, reason);
 		return;
 	}
 	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
 		return;
-	p = d9__emit_head(slot, D9__EVENT_WAKE, ns);
-	d9__emit_leave(slot, d9__emit_wake_fields(p, waker, woken, target_worker, reason));
+	d9__emit_leave(slot, d9__put_wake(slot, d9__emit_place(slot, d9__emit_published(slot)), ns,
+					  waker, woken, target_worker, reason));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts and ends of one task's polls, written as loop/plain.c writes those of a task it knows: what
+ * Starts and ends of one task's polls, written as loop/poll.h writes those of a task it knows: what
  * nearly all events of a loop are.
  */
 
@@ -22,7 +22,8 @@ struct plain_events {
 };
 
 /* The first one in a chunk. */
-static __attribute__((noinline)) void plain_start_and_spell(struct plain_events *events, uint64_t ns)
+static __attribute__((noinline)) void plain_start_and_spell(struct plain_events *events,
+							     uint64_t ns)
 {
 	struct d9__slot *slot = events->slot;
 	uint8_t *end;
@@ -38,25 +39,39 @@ static __attribute__((noinline)) void plain_start_and_spell(struct plain_events 
 static inline void plain_start(struct plain_events *events, uint64_t ns)
 {
 	struct d9__slot *slot = events->slot;
-	uint64_t published = d9__emit_plain_enter(slot, ns);
+	uint64_t published = d9__emit_open_at(slot, ns);
 
 	if (__builtin_expect(published && events->stamp == slot->stamp, 1)) {
-		d9__emit_plain_poll_start(slot, published, ns, d9__emit_plain_of(0), 1, &events->task);
+		size_t len = d9__put_poll_start(slot, d9__emit_place(slot, published),
+						&(struct d9__poll_start) { .ns = ns,
+									   .of = d9__emit_plain_of(0),
+									   .depth = 1,
+									   .spelled = &events->task },
+						true);
+
+		slot->worker_state = D9__WORKER_POLLING;
+		slot->task = PLAIN_TASK;
+		d9__emit_commit(slot, published, 1, len);
 		return;
 	}
 	if (published)
-		d9__emit_plain_cancel(slot);
+		d9__emit_cancel(slot);
 	plain_start_and_spell(events, ns);
 }
 
 static inline void plain_end(struct plain_events *events, uint64_t ns)
 {
-	uint64_t published = d9__emit_plain_enter(events->slot, ns);
+	uint64_t published = d9__emit_open_at(events->slot, ns);
 
-	if (__builtin_expect(published != 0, 1))
-		d9__emit_plain_poll_end(events->slot, published, ns, d9__emit_plain_of(0));
-	else
+	uint8_t *begin = d9__emit_place(events->slot, published);
+
+	if (__builtin_expect(!published, 0)) {
 		d9__emit_poll_end(events->slot, ns, 0);
+		return;
+	}
+	events->slot->worker_state = D9__WORKER_RUNNING;
+	d9__emit_commit(events->slot, published, 1,
+			(uint64_t)(d9__put_poll_end(events->slot, begin, ns, d9__emit_plain_of(0), true) - begin));
 }
 
 /* With a stamp of its own; every second one is an end. */
