@@ -39,6 +39,7 @@ static const char *const writers[] = { "rotating", "single", "memory", "null", N
 static const char *const packings[] = { "zstd", "none", "gzip", NULL };
 static const char *const clocks[] = { "auto", "tsc", "monotonic", NULL };
 static const char *const old_events[] = { "no", "yes", "both", NULL };
+static const char *const pressures[] = { "auto", "no", "yes", NULL };
 static const char *const modes[] = { "continuous", "flight", NULL };
 static const char *const log_bridges[] = { "off", "error", "warning", "info", "debug", NULL };
 static const char *const cpu_threads[] = { "loop", "all", NULL };
@@ -108,6 +109,7 @@ static const struct spec {
 	[D9__OPTION_MEMORY_SEED] = { "DIAL9_MEMORY_SEED", NUMBER, .max = UINT64_MAX },
 	[D9__OPTION_STEP_ASIDE] = { "DIAL9_STEP_ASIDE_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_LATE_START] = { "DIAL9_LATE_START_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_PRESSURE] = { "DIAL9_PRESSURE", CHOICE, .max = 2, .words = pressures },
 	[D9__OPTION_OLD_EVENTS] = { "DIAL9_OLD_EVENTS", CHOICE, .max = 2, .words = old_events },
 	[D9__OPTION_TRACE_DIR] = { "DIAL9_TRACE_DIR", TEXT },
 	[D9__OPTION_SERVICE] = { "DIAL9_SERVICE_NAME", TEXT },

@@ -28,6 +28,7 @@
 
 #include "base/descriptors.h"
 #include "base/mapped.h"
+#include "base/options.h"
 #include "base/sandbox.h"
 #include "base/sanitized.h"
 #include "base/test_point.h"
@@ -203,6 +204,16 @@ static void note_health(uint64_t now_ns)
 		self->writer.seg.complete = false;
 }
 
+static void look_at_pressure(uint64_t now_ns)
+{
+	uint64_t ran_ns, waited_ns;
+	bool on = d9__stopped_schedule(&self->stopped, &ran_ns, &waited_ns)
+			  ? d9__pressure_judge(&self->pressure, now_ns, ran_ns, waited_ns)
+			  : d9__pressure_unknown(&self->pressure);
+
+	d9__writer_press(&self->writer, on, now_ns);
+}
+
 static void once_a_second(uint64_t now_ns, bool active)
 {
 	struct d9__slot *own;
@@ -218,6 +229,7 @@ static void once_a_second(uint64_t now_ns, bool active)
 		d9__process_state_write(&self->process, own, now_ns);
 	if (self->flight)
 		return;
+	look_at_pressure(now_ns);
 	d9__drain_losses(&self->drain, now_ns);
 	if (active)
 		copy_jit_map();
@@ -644,6 +656,12 @@ static void *flush_main(void *arg)
 	d9__pace_begin(&self->pace, self->second_ns);
 	self->source_ns = UINT64_MAX;
 	d9__writer_init(&self->writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
+	self->pressure = (struct d9__pressure) {
+		.mode = (enum d9__pressure_mode)d9__options_number(d9__flush.options,
+								   D9__OPTION_PRESSURE),
+	};
+	d9__writer_press(&self->writer, !self->flight && d9__pressure_unknown(&self->pressure),
+			 self->second_ns);
 	self->writer.lead_in = self->flight ? NULL : &d9__living_tasks_lead_in; /* dumps tell what is in them */
 	self->dormant = d9__flush.start_disabled;
 	if (!self->dormant)

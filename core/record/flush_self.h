@@ -13,6 +13,7 @@
 #include "record/jit_copy.h"
 #include "record/open_calls.h"
 #include "record/pace.h"
+#include "record/pressure.h"
 #include "record/process_state.h"
 #include "record/stopped.h"
 #include "segment/dump_tasks.h"
@@ -35,6 +36,7 @@ struct d9__flush_self {
 	struct d9__open_calls open;
 	struct d9__process_state process;
 	struct d9__stopped stopped;
+	struct d9__pressure pressure;
 	struct d9__jit_copy jit;
 	struct d9__note_teller log;
 	int state;

@@ -44,16 +44,22 @@ bool d9__stopped_judge(const struct d9__stopped_wait *wait, struct d9__stop *out
 
 /* ---- what it is made of ---- */
 
-/* How long this thread was ready without a CPU, ever.  False: not known, or not counted. */
-static bool read_queue(const struct d9__stopped *stopped, uint64_t *ns)
+bool d9__stopped_schedule(const struct d9__stopped *stopped, uint64_t *ran_ns, uint64_t *waited_ns)
 {
 	char text[96], *at = text;
 	ssize_t n = stopped->fd > 0 ? pread(stopped->fd, text, sizeof(text) - 1, 0) : -1;
 
 	text[n > 0 ? n : 0] = '\0';
-	strtoull(at, &at, 10);
-	*ns = strtoull(at, &at, 10);
+	*ran_ns = strtoull(at, &at, 10);
+	*waited_ns = strtoull(at, &at, 10);
 	return strtoull(at, NULL, 10) != 0;
+}
+
+static bool read_queue(const struct d9__stopped *stopped, uint64_t *ns)
+{
+	uint64_t ran_ns;
+
+	return d9__stopped_schedule(stopped, &ran_ns, ns);
 }
 
 /*

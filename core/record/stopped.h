@@ -62,5 +62,11 @@ void d9__stopped_end(struct d9__stopped *stopped);
 bool d9__stopped_look(struct d9__stopped *stopped, const struct d9__process_state *process,
 		      uint64_t begun_ns, uint64_t due_ns, struct d9__stop *out);
 
+/*
+ * How long this thread ran, and how long it was ready without a CPU, ever.  False: not known, or
+ * the latter is not counted.
+ */
+bool d9__stopped_schedule(const struct d9__stopped *stopped, uint64_t *ran_ns, uint64_t *waited_ns);
+
 /* Write the event into |own|. */
 void d9__stopped_write(struct d9__slot *own, const struct d9__stop *stop);

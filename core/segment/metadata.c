@@ -254,7 +254,8 @@ bool d9__metadata_is_kept(void)
 static bool is_fact(const char *key)
 {
 	return !strcmp(key, "program") || !strncmp(key, "ring.", 5) || !strncmp(key, "loop.", 5) ||
-	       !strncmp(key, "runtime.", 8) || !strncmp(key, "source.", 7);
+	       !strncmp(key, "runtime.", 8) || !strncmp(key, "source.", 7) ||
+	       !strncmp(key, "recorder.raw", 12);
 }
 
 void d9__metadata_facts(char *buf, size_t size)

@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/zstd_heap.h"
 #include "format/wire.h"
+#include "format/zstd_block.h"
 #include "segment/gzip.h"
 #include "segment/packer.h"
 
@@ -20,6 +21,10 @@
  */
 #define WINDOW_LOG 17
 #define HASH_LOG   12
+
+#define RAW_BLOCK_MAX (128u << 10) /* zstd's limit, which is as large as the window here */
+#define RAW_HEADER    6u
+#define RAW_END	      D9__ZSTD_BLOCK_HEAD_LEN
 
 static bool reserve(struct d9__packer *packer, size_t more)
 {
@@ -72,7 +77,8 @@ int d9__packer_begin(struct d9__packer *packer, enum d9_compress kind)
 	packer->kept = packer->frame;
 	packer->n_kept = 0;
 	packer->crc = packer->total = 0;
-	packer->unflushed = false;
+	packer->unflushed = packer->raw = packer->kept_raw = false;
+	packer->raw_bytes = packer->kept_raw_bytes = 0;
 	switch (kind) {
 	case D9_COMPRESS_ZSTD:
 		return begin_zstd(packer);
@@ -131,6 +137,76 @@ static int add_plain(struct d9__packer *packer, const void *bytes, size_t len)
 	return 0;
 }
 
+/* ---- raw frames ---- */
+
+/* The room of |len| bytes in a raw frame. */
+static size_t raw_blocks(size_t len)
+{
+	return len + (len + RAW_BLOCK_MAX - 1) / RAW_BLOCK_MAX * D9__ZSTD_BLOCK_HEAD_LEN;
+}
+
+/* By how much they make |raw_bytes| larger: an open frame is counted with its end. */
+static size_t raw_cost(const struct d9__packer *packer, size_t len)
+{
+	return raw_blocks(len) + (packer->frame.len ? 0 : RAW_HEADER + RAW_END);
+}
+
+static uint8_t *put_raw_header(uint8_t *p)
+{
+	p = d9__wire_put_u32(p, ZSTD_MAGICNUMBER);
+	*p++ = 0; /* no checksum, no length, no dictionary */
+	*p++ = (WINDOW_LOG - 10) << 3;
+	return p;
+}
+
+static uint8_t *put_raw_blocks(uint8_t *p, const uint8_t *bytes, size_t len)
+{
+	while (len) {
+		uint32_t n = len < RAW_BLOCK_MAX ? (uint32_t)len : RAW_BLOCK_MAX, head = n << 3;
+
+		*p++ = (uint8_t)head;
+		*p++ = (uint8_t)(head >> 8);
+		*p++ = (uint8_t)(head >> 16);
+		memcpy(p, bytes, n);
+		p += n;
+		bytes += n;
+		len -= n;
+	}
+	return p;
+}
+
+/* |begins|: the frame. */
+static int add_raw(struct d9__packer *packer, const void *bytes, size_t len, bool begins)
+{
+	uint8_t *p;
+
+	if (!reserve(packer, RAW_HEADER + raw_blocks(len)))
+		return -ENOMEM;
+	p = packer->out + packer->len;
+	if (begins)
+		p = put_raw_header(p);
+	p = put_raw_blocks(p, bytes, len);
+	took(packer, (size_t)(p - packer->out) - packer->len);
+	return 0;
+}
+
+/* Whether the next |len| bytes are to be raw; ends a raw frame that they are not to go into. */
+static int choose(struct d9__packer *packer, size_t len, bool *raw)
+{
+	*raw = packer->raw || (len && !packer->frame.len);
+	*raw &= packer->raw_bytes + raw_cost(packer, len) <= packer->raw_limit;
+	return packer->raw && !*raw ? d9__packer_end_frame(packer) : 0;
+}
+
+static int add_zstd(struct d9__packer *packer, const void *bytes, size_t len, bool begins)
+{
+	packer->unflushed = !packer->raw;
+	return packer->raw ? add_raw(packer, bytes, len, begins)
+			   : compress_zstd(packer, bytes, len, ZSTD_e_continue);
+}
+
+/* ---- batches ---- */
+
 static void note(struct d9__packer *packer, size_t len, uint64_t first_ns, uint64_t last_ns,
 		 uint32_t events, uint64_t now_ns)
 {
@@ -151,15 +227,23 @@ static void note(struct d9__packer *packer, size_t len, uint64_t first_ns, uint6
 int d9__packer_add(struct d9__packer *packer, const void *batch, size_t len, uint64_t first_ns,
 		   uint64_t last_ns, uint32_t events, uint64_t now_ns)
 {
+	bool begins, raw = false;
+	int err = packer->kind == D9_COMPRESS_ZSTD ? choose(packer, len, &raw) : 0;
+
 	/* A frame that is begun can be ended, whatever memory there is then. */
-	if (packer->kind == D9_COMPRESS_ZSTD && !reserve_frame(packer))
-		return -ENOMEM;
+	if (!err && packer->kind == D9_COMPRESS_ZSTD && !reserve_frame(packer))
+		err = -ENOMEM;
+	if (err)
+		return err;
+	begins = !packer->frame.len;
+	if (raw)
+		packer->raw_bytes += raw_cost(packer, len);
+	packer->raw = raw;
 	note(packer, len, first_ns, last_ns, events, now_ns);
 	packer->in_bytes += len;
-	packer->unflushed = true;
 	switch (packer->kind) {
 	case D9_COMPRESS_ZSTD:
-		return compress_zstd(packer, batch, len, ZSTD_e_continue);
+		return add_zstd(packer, batch, len, begins);
 	case D9_COMPRESS_GZIP:
 		return add_gzip(packer, batch, len);
 	case D9_COMPRESS_NONE:
@@ -179,11 +263,29 @@ int d9__packer_end_frame(struct d9__packer *packer)
 		return -ENOMEM;
 	memcpy(packer->out + packer->len, empty_last_block, sizeof(empty_last_block));
 	took(packer, sizeof(empty_last_block));
-	ZSTD_CCtx_reset(packer->zstd, ZSTD_reset_session_only);
+	if (!packer->raw)
+		ZSTD_CCtx_reset(packer->zstd, ZSTD_reset_session_only);
+	packer->raw = false;
 	packer->frame.packed_len = (uint32_t)(packer->out_bytes - packer->frame.offset);
 	packer->frames[packer->n_frames++] = packer->frame;
 	packer->frame = (struct d9__seek_entry){ 0 };
 	return 0;
+}
+
+int d9__packer_copy(struct d9__packer *packer, const void *frame, size_t len,
+		    const struct d9__seek_entry *of)
+{
+	struct d9__seek_entry entry = *of;
+	int err;
+
+	if (!reserve_frame(packer))
+		return -ENOMEM;
+	entry.offset = packer->out_bytes;
+	entry.packed_len = (uint32_t)len;
+	err = add_plain(packer, frame, len);
+	if (!err)
+		packer->frames[packer->n_frames++] = entry;
+	return err;
 }
 
 int d9__packer_flush(struct d9__packer *packer, uint64_t now_ns)
@@ -209,6 +311,8 @@ void d9__packer_keep(struct d9__packer *packer)
 	if (packer->kind != D9_COMPRESS_ZSTD)
 		packer->frame = (struct d9__seek_entry){ 0 };
 	packer->kept = packer->frame;
+	packer->kept_raw = packer->raw;
+	packer->kept_raw_bytes = packer->raw_bytes;
 	packer->n_kept = packer->n_frames;
 }
 
@@ -217,6 +321,8 @@ void d9__packer_cut(struct d9__packer *packer)
 	packer->out_bytes -= packer->len;
 	packer->len = 0;
 	packer->frame = packer->kept;
+	packer->raw = packer->kept_raw;
+	packer->raw_bytes = packer->kept_raw_bytes;
 	packer->n_frames = packer->n_kept;
 	packer->unflushed = false;
 	if (packer->kind == D9_COMPRESS_ZSTD)

@@ -51,11 +51,21 @@ struct d9__packer {
 	struct d9__seek_entry frame; /* the open one */
 	uint64_t frame_opened_ns;
 	bool unflushed; /* the compressor holds what was added */
+	bool raw;	/* the open frame consists of raw blocks: it was copied, not compressed */
 	struct d9__seek_entry *frames;
 	size_t n_frames, frames_capacity;
 
+	/*
+	 * zstd: a frame is begun raw, and goes on so, while that keeps |raw_bytes|, the length of
+	 * all raw frames, within |raw_limit|, which the owner changes when it likes.  0: all are
+	 * compressed.
+	 */
+	uint64_t raw_bytes, raw_limit;
+
 	/* As of the last d9__packer_keep(). */
 	struct d9__seek_entry kept;
+	bool kept_raw;
+	uint64_t kept_raw_bytes;
 	size_t n_kept;
 	uint32_t crc, total; /* of gzip */
 };
@@ -82,6 +92,11 @@ void d9__packer_cut(struct d9__packer *packer);
 
 /* End the zstd frame that is open, of which everything was flushed. */
 int d9__packer_end_frame(struct d9__packer *packer);
+
+/* Append a whole zstd frame as it is, where none is open; |of| describes it, but for its place.  0
+ * or -ENOMEM. */
+int d9__packer_copy(struct d9__packer *packer, const void *frame, size_t len,
+		    const struct d9__seek_entry *of);
 
 /* Complete the file, of which everything was flushed: last frame or trailer, seek table. */
 int d9__packer_end(struct d9__packer *packer);

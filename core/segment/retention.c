@@ -26,7 +26,7 @@ void d9__retention_release(struct d9__retention *ret)
 	ret->dumps = NULL;
 	ret->families = NULL;
 	ret->n = ret->n_dumps = 0;
-	ret->bytes = ret->dump_bytes = 0;
+	ret->bytes = ret->dump_bytes = ret->raw = 0;
 }
 
 /* Whether |a| is to be deleted before |b|. */
@@ -76,6 +76,27 @@ int d9__retention_add(struct d9__retention *ret, uint32_t peer, uint64_t index, 
 	ret->n++;
 	ret->bytes += bytes;
 	return 0;
+}
+
+void d9__retention_set_raw(struct d9__retention *ret, uint64_t index, uint64_t raw)
+{
+	struct d9__family *family = find(ret, 0, index);
+
+	if (!family)
+		return;
+	ret->raw += raw - family->raw;
+	family->raw = raw;
+}
+
+void d9__retention_repacked(struct d9__retention *ret, uint64_t index, uint64_t bytes)
+{
+	struct d9__family *family = find(ret, 0, index);
+
+	if (!family)
+		return;
+	*sum_of(ret, family) += bytes - family->bytes;
+	family->bytes = bytes;
+	d9__retention_set_raw(ret, index, 0);
 }
 
 static bool is_spared(const struct d9__retention *ret, uint32_t peer)
@@ -194,6 +215,7 @@ void d9__retention_remove(struct d9__retention *ret, const struct d9__family *vi
 		return;
 	i = (size_t)(family - ret->families);
 	*sum_of(ret, family) -= family->bytes;
+	ret->raw -= family->raw;
 	if (evicted) {
 		ret->evicted++;
 		ret->evicted_bytes += family->bytes;

@@ -14,6 +14,7 @@
 struct d9__family {
 	uint64_t index;
 	uint64_t bytes;
+	uint64_t raw;	    /* of |bytes|, those that were not compressed for want of a CPU */
 	uint64_t sealed_ns; /* wall time of the seal; orders inherited families */
 	uint32_t peer;      /* 0: ours; else the number of the dead process's directory */
 	uint32_t dumps;     /* how many list it */
@@ -34,6 +35,7 @@ struct d9__retention {
 	struct d9__family *families; /* in the order of deletion */
 	size_t n;
 	uint64_t bytes;  /* sum over |families| but those that are dumped */
+	uint64_t raw;	 /* sum over all families */
 	uint64_t budget; /* limit of |bytes| plus the active file */
 	uint64_t file_limit;
 	uint64_t rotation_ns;
@@ -75,6 +77,12 @@ int d9__retention_add_dump(struct d9__retention *ret, uint32_t peer, const char 
  */
 bool d9__retention_take_dump(struct d9__retention *ret, struct d9__retained_dump *out);
 bool d9__retention_is_left(const struct d9__retention *ret, uint32_t peer, uint64_t index, struct d9__family *family);
+
+/* Of our own family |index|, |raw| bytes are raw. */
+void d9__retention_set_raw(struct d9__retention *ret, uint64_t index, uint64_t raw);
+
+/* It was compressed meanwhile, to |bytes|. */
+void d9__retention_repacked(struct d9__retention *ret, uint64_t index, uint64_t bytes);
 
 /* |victim| is gone; |evicted| says whether by our hand. */
 void d9__retention_remove(struct d9__retention *ret, const struct d9__family *victim,

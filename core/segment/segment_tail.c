@@ -24,6 +24,7 @@
 #include "segment/gunzip.h"
 #include "segment/gzip.h"
 #include "segment/segment_tail.h"
+#include "segment/zstd_frame.h"
 
 #define TAIL_BYTES  ((size_t)4 << 20)  /* unpacked: more than one write of the flush thread holds */
 #define UNPACK_MAX  ((size_t)64 << 20) /* no writer of ours makes such a frame */
@@ -34,7 +35,7 @@
 
 struct frames {
 	int fd;
-	uint64_t at, size;
+	uint64_t size;
 	uint64_t begin[FRAMES_KEPT]; /* of the last complete ones, newest at (n - 1) % FRAMES_KEPT */
 	uint64_t n;
 	uint64_t first_end; /* of the first one */
@@ -46,80 +47,17 @@ static bool read_at(int fd, void *buf, size_t len, uint64_t at)
 	return pread(fd, buf, len, (off_t)at) == (ssize_t)len;
 }
 
-static uint32_t get_u24(const uint8_t *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
-}
-
-/* Length of the frame header, whose descriptor is |d|, behind the magic. */
-static unsigned header_len(uint8_t d)
-{
-	static const unsigned dict[] = { 0, 1, 2, 4 }, size[] = { 0, 2, 4, 8 };
-	bool single = d & 0x20;
-
-	return 1u + !single + dict[d & 3] + (d >> 6 ? size[d >> 6] : (unsigned)single);
-}
-
-/* Visit the blocks of the frame at |f->at|.  True if it is complete; |f->at| is behind it then. */
-static bool skip_blocks(struct frames *f, uint8_t descriptor)
-{
-	uint64_t at = f->at + 4 + header_len(descriptor);
-	uint8_t head[3];
-
-	for (;;) {
-		uint32_t block, len;
-
-		if (!read_at(f->fd, head, sizeof(head), at))
-			return false;
-		block = get_u24(head);
-		len = (block >> 1 & 3) == 1 ? 1 : block >> 3;
-		if ((block >> 1 & 3) == 3 || at + 3 + len > f->size)
-			return false;
-		at += 3 + len;
-		f->blocks_end = at;
-		if (block & 1)
-			break;
-	}
-	if (descriptor & 4)
-		at += 4;
-	if (at > f->size)
-		return false;
-	f->at = f->blocks_end = at;
-	return true;
-}
-
-static bool skip_frame(struct frames *f)
-{
-	uint8_t head[8];
-	uint32_t magic;
-
-	if (!read_at(f->fd, head, 5, f->at))
-		return false;
-	magic = d9__wire_get_u32(head);
-	if ((magic & 0xfffffff0) == 0x184d2a50) {
-		if (!read_at(f->fd, head, 8, f->at) ||
-		    d9__wire_get_u32(head + 4) > f->size - f->at - 8)
-			return false;
-		f->at += 8 + d9__wire_get_u32(head + 4);
-		f->blocks_end = f->at;
-		return true;
-	}
-	return magic == ZSTD_MAGICNUMBER && skip_blocks(f, head[4]);
-}
-
 static void find_frames(struct frames *f)
 {
-	for (;;) {
-		uint64_t begin = f->at;
+	struct d9__zstd_frame frame;
 
-		f->blocks_end = begin;
-		if (!skip_frame(f))
-			break;
+	while (d9__zstd_frame_look(f->fd, f->size, f->frames_end, &frame)) {
 		if (!f->n)
-			f->first_end = f->at;
-		f->begin[f->n++ % FRAMES_KEPT] = begin;
+			f->first_end = frame.end;
+		f->begin[f->n++ % FRAMES_KEPT] = frame.begin;
+		f->frames_end = frame.end;
 	}
-	f->frames_end = f->at;
+	f->blocks_end = frame.blocks_end;
 }
 
 /* ---- contents ---- */

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,11 @@
 #define BACKOFF_MAX_NS (30 * D9__SECOND_NS)
 #define WARN_EVERY_NS  (60 * D9__SECOND_NS)
 #define CLOCK_MOVED_NS INT64_C(1000000)
-#define FACTS_MAX      4 /* keys and values that a segment says of itself */
+#define RAW_SHARE      4 /* of the budget, one part: what may lie raw */
+#define RAW_LEAST                                                                                  \
+	(64 << 10) /* what a thread hands over at a time: less is left where none of that fits */
+#define RAW_LOOK_NS (10 * D9__SECOND_NS)
+#define FACTS_MAX   6 /* keys and values that a segment says of itself */
 
 static void count(_Atomic(uint64_t) *counter, uint64_t n)
 {
@@ -136,11 +141,95 @@ static void tell_victim(struct d9__writer *w, bool gone)
 	}
 }
 
+/* ---- raw frames ---- */
+
+/* `dial9 ship` compresses what it finds raw.  Which families it did is told by their length. */
+static void look_at_raw(struct d9__writer *w)
+{
+	for (size_t i = 0; w->has_dir && i < w->ret.n; i++) {
+		const struct d9__family family = w->ret.families[i];
+		char name[D9__SEGMENT_NAME_MAX];
+		struct stat st;
+
+		if (!family.raw)
+			continue;
+		snprintf(name, sizeof(name), "trace.%" PRIu64 "%s", family.index,
+			 d9__packer_suffix(w->compress));
+		if (fstatat(w->ns.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+			d9__retention_set_raw(&w->ret, family.index,
+					      errno == ENOENT ? 0 : family.raw);
+		else if ((uint64_t)st.st_size < family.bytes)
+			d9__retention_repacked(&w->ret, family.index, (uint64_t)st.st_size);
+	}
+}
+
+/* Bytes that may still be written raw, beside those of the segment that is open. */
+static uint64_t raw_left(const struct d9__writer *w)
+{
+	uint64_t share = w->ret.budget / RAW_SHARE;
+
+	return share > w->ret.raw ? share - w->ret.raw : 0;
+}
+
+static void allow_raw(struct d9__writer *w)
+{
+	w->seg.packer.raw_limit = w->pressed ? raw_left(w) : 0;
+}
+
+/* Of what is kept in memory that is dearer than a CPU. */
+static bool may_be_raw(const struct d9__writer *w)
+{
+	return has_files(w) && w->compress == D9_COMPRESS_ZSTD;
+}
+
+static void tell_raw(const struct d9__writer *w)
+{
+	uint64_t sealed = atomic_load_explicit(&w->counters->raw, memory_order_relaxed);
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64,
+		 sealed + (w->seg.open ? w->seg.packer.raw_bytes : 0));
+	d9__metadata_set("recorder.raw", w->pressed ? "on" : "off");
+	d9__metadata_set("recorder.raw_bytes", text);
+}
+
+static void change_pressure(struct d9__writer *w, bool pressed)
+{
+	w->pressed = pressed;
+	tell_raw(w);
+	d9__note(D9_LOG_INFO, pressed ? "pressure: frames are written raw from now on"
+				      : "no more pressure: frames are compressed again");
+}
+
+bool d9__writer_press(struct d9__writer *w, bool pressed, uint64_t now_ns)
+{
+	bool full;
+
+	pressed &= may_be_raw(w);
+	if (w->pressed != pressed)
+		change_pressure(w, pressed);
+	if (pressed && w->ret.raw && now_ns - w->raw_seen_ns >= RAW_LOOK_NS) {
+		w->raw_seen_ns = now_ns;
+		look_at_raw(w);
+	}
+	allow_raw(w);
+	full = pressed &&
+	       (w->seg.open ? w->seg.packer.raw_bytes : 0) + RAW_LEAST > w->seg.packer.raw_limit;
+	if (full && !w->told_share)
+		d9__note(D9_LOG_INFO, "a quarter of the disk budget is raw: frames are compressed, "
+				      "pressure or not");
+	w->told_share |= full;
+	w->told_share &= pressed;
+	return pressed;
+}
+
 static void keep_budget(struct d9__writer *w)
 {
 	struct d9__retained_dump dump;
 	struct d9__family victim;
 
+	if (w->ret.raw && d9__retention_victim(&w->ret, &victim))
+		look_at_raw(w);
 	while (d9__retention_take_dump(&w->ret, &dump))
 		evict_dump(w, &dump);
 	while (w->kind != D9_WRITER_SINGLE && d9__retention_victim(&w->ret, &victim)) {
@@ -344,12 +433,20 @@ static int add_first_metadata(struct d9__writer *w, uint64_t now_ns)
 static int add_last_metadata(struct d9__writer *w, uint64_t now_ns)
 {
 	const char *complete = w->seg.complete ? "true" : "false";
+	char raw[24];
+	const char *facts[] = { "segment.complete",
+				complete,
+				"segment.sealed_clean",
+				"true",
+				w->seg.packer.raw_bytes ? "segment.raw_bytes" : NULL,
+				raw,
+				NULL };
 
 	if (w->lead)
 		return w->lead(w, complete, now_ns);
 	d9__metadata_settle();
-	return add_metadata(w, (const char *[]){ "segment.complete", complete, "segment.sealed_clean", "true", NULL },
-			    d9__clock_mono_ns(), now_ns);
+	snprintf(raw, sizeof(raw), "%" PRIu64, w->seg.packer.raw_bytes);
+	return add_metadata(w, facts, d9__clock_mono_ns(), now_ns);
 }
 
 static int add_modules(struct d9__writer *w, uint64_t now_ns)
@@ -402,6 +499,7 @@ static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 	if (err)
 		return err;
 	w->ret.next_index++;
+	allow_raw(w);
 	if (w->lossy)
 		w->seg.complete = w->lossy = false;
 	if (w->lead)
@@ -495,6 +593,11 @@ static void sealed(struct d9__writer *w)
 		w->lead_in->list(&w->living, w->ret.file_limit);
 	count(&w->counters->sealed, 1);
 	d9__retention_add(&w->ret, 0, w->seg.index, w->seg.bytes, d9__clock_real_ns());
+	d9__retention_set_raw(&w->ret, w->seg.index, w->seg.packer.raw_bytes);
+	if (w->seg.packer.raw_bytes) {
+		count(&w->counters->raw, w->seg.packer.raw_bytes);
+		tell_raw(w);
+	}
 	/* Of a dump. */
 	if (w->more[0])
 		d9__retention_leave(&w->ret, 0, w->seg.index);

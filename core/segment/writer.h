@@ -25,7 +25,7 @@
 /* Read by any thread (relaxed), written by the flush thread. */
 struct d9__writer_counters {
 	_Atomic(uint64_t) events, bytes_recorded, bytes_written, sealed, evicted, bytes_evicted,
-		retained, errors;
+		retained, errors, raw;
 	_Atomic(int) error; /* -errno of the last failure, 0 = none yet */
 };
 
@@ -44,6 +44,10 @@ struct d9__writer {
 	enum d9_compress compress;
 	bool collect; /* remove what dead peers left behind */
 	bool has_dir; /* |ns| is open */
+	bool pressed; /* frames are written raw, as far as a share of the budget allows */
+	bool told_share;      /* that it does not allow more */
+	uint64_t raw_seen_ns; /* when it was looked last whether raw segments were compressed since
+			       */
 	bool told_spared; /* that a shipper has what dead processes left */
 	struct d9__namespace ns;
 	const char *giver; /* who makes |ns| where we may not; NULL */
@@ -159,6 +163,13 @@ bool d9__writer_aged(const struct d9__writer *w, uint64_t now_ns);
 
 /* Seal the segment, if one is open.  0 or -errno, as d9__writer_commit(). */
 int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns);
+
+/*
+ * While |pressed|, the flush thread waits for CPUs that the program wants too: zstd frames are
+ * written raw from now on, until raw ones take a quarter of the budget.  To be called now and then.
+ * False if this writer has none.
+ */
+bool d9__writer_press(struct d9__writer *w, bool pressed, uint64_t now_ns);
 
 /* Events were lost: the segment is not complete. */
 void d9__writer_lossy(struct d9__writer *w);

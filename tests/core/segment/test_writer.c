@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "core/record/scratch.h"
@@ -213,13 +215,16 @@ static void check_all_is_there(struct scribe *scribe, const char *what)
 
 /* ---- tests ---- */
 
-static const enum d9_compress kinds[] = { D9_COMPRESS_ZSTD, D9_COMPRESS_GZIP, D9_COMPRESS_NONE };
+/* The last time by raw frames. */
+static const enum d9_compress kinds[] = { D9_COMPRESS_ZSTD, D9_COMPRESS_GZIP, D9_COMPRESS_NONE,
+					  D9_COMPRESS_ZSTD };
 static const int errors[] = { EIO, ENOSPC, EDQUOT, EROFS, EACCES, ENOENT, EFBIG };
 
 #define N_ERRORS (sizeof(errors) / sizeof(errors[0]))
+#define N_KINDS	 (sizeof(kinds) / sizeof(kinds[0]))
 #define N_WRITES 28
 
-static void fail_each_write(enum d9_compress kind, bool half)
+static void fail_each_write(enum d9_compress kind, bool raw, bool half)
 {
 	for (int nth = 1; nth <= N_WRITES; nth++) {
 		struct scribe scribe;
@@ -227,6 +232,7 @@ static void fail_each_write(enum d9_compress kind, bool half)
 		int err = errors[(size_t)nth % N_ERRORS];
 
 		scribe_new(&scribe, kind);
+		d9__writer_press(&scribe.writer, raw, scribe.now_ns);
 		scribe.writer.room.episode = true; /* nothing is given to others any more */
 		fail_write.nth = nth;
 		fail_write.times = 1;
@@ -235,22 +241,22 @@ static void fail_each_write(enum d9_compress kind, bool half)
 		scribe_fill(&scribe, 2);
 		fail_write.times = 0;
 		scribe_write_for(&scribe, 3);
-		snprintf(what, sizeof(what), "kind %d, write %d%s fails, errno %d", (int)kind, nth,
-			 half ? " halfway" : "", err);
+		snprintf(what, sizeof(what), "kind %d%s, write %d%s fails, errno %d", (int)kind,
+			 raw ? " raw" : "", nth, half ? " halfway" : "", err);
 		check_all_is_there(&scribe, what);
 	}
 }
 
 static void test_writer_loses_nothing_by_a_write_that_fails(void)
 {
-	for (size_t i = 0; i < 3; i++)
-		fail_each_write(kinds[i], false);
+	for (size_t i = 0; i < N_KINDS; i++)
+		fail_each_write(kinds[i], i == N_KINDS - 1, false);
 }
 
 static void test_writer_loses_nothing_by_a_write_that_fails_halfway(void)
 {
-	for (size_t i = 0; i < 3; i++)
-		fail_each_write(kinds[i], true);
+	for (size_t i = 0; i < N_KINDS; i++)
+		fail_each_write(kinds[i], i == N_KINDS - 1, true);
 }
 
 static void test_writer_keeps_what_was_written_in_a_segment_of_its_own_for_each_kind_of_error(void)
@@ -672,6 +678,125 @@ static void test_budget_is_kept_by_the_oldest_in_files_and_in_memory(void)
 	}
 }
 
+/* ---- raw frames ---- */
+
+static off_t length_of(unsigned index)
+{
+	char path[2 * PATH_MAX];
+	struct stat st = { .st_size = 0 };
+
+	snprintf(path, sizeof(path), "%s/test-1/trace.%u.bin.zst", scratch_dir, index);
+	CU_ASSERT_EQUAL(stat(path, &st), 0);
+	return st.st_size;
+}
+
+static void test_under_pressure_a_segment_is_raw_and_says_how_much(void)
+{
+	struct scribe scribe;
+	struct fact raw;
+
+	scribe_new(&scribe, D9_COMPRESS_ZSTD);
+	scribe_fill(&scribe, 1);
+	CU_ASSERT(d9__writer_press(&scribe.writer, true, scribe.now_ns));
+	scribe_fill(&scribe, 1);
+	CU_ASSERT_FALSE(d9__writer_press(&scribe.writer, false, scribe.now_ns));
+	scribe_fill(&scribe, 1);
+	CU_ASSERT(length_of(1) > length_of(0) * 5 / 4);
+	CU_ASSERT(length_of(2) < length_of(1) * 4 / 5);
+	CU_ASSERT_EQUAL(scribe.writer.ret.raw, scribe.counters.raw);
+	CU_ASSERT(scribe.counters.raw > (uint64_t)length_of(1) - 200);
+	CU_ASSERT(scribe.counters.raw < (uint64_t)length_of(1));
+	CU_ASSERT_STRING_EQUAL(fact_of(0, "segment.raw_bytes").last, "");
+	raw = fact_of(1, "segment.raw_bytes");
+	CU_ASSERT(strtoull(raw.last, NULL, 10) > scribe.counters.raw / 2);
+	CU_ASSERT_STRING_EQUAL(fact_of(1, "recorder.raw").last, "on");
+	CU_ASSERT_STRING_EQUAL(fact_of(2, "recorder.raw").last, "off");
+	CU_ASSERT_EQUAL(strtoull(fact_of(2, "recorder.raw_bytes").last, NULL, 10),
+			scribe.counters.raw);
+	check_all_is_there(&scribe, "pressure");
+}
+
+static void test_only_zstd_in_files_is_ever_raw(void)
+{
+	static const struct {
+		enum d9_writer writer;
+		enum d9_compress compress;
+		bool raw;
+	} cases[] = { { D9_WRITER_ROTATING, D9_COMPRESS_GZIP, false },
+		      { D9_WRITER_ROTATING, D9_COMPRESS_NONE, false },
+		      { D9_WRITER_MEMORY, D9_COMPRESS_ZSTD, false },
+		      { D9_WRITER_NULL, D9_COMPRESS_ZSTD, false },
+		      { D9_WRITER_SINGLE, D9_COMPRESS_ZSTD, true } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct scribe scribe;
+
+		scribe_new_of(&scribe, cases[i].writer, cases[i].compress);
+		CU_ASSERT_EQUAL(d9__writer_press(&scribe.writer, true, scribe.now_ns),
+				cases[i].raw);
+		scribe_fill(&scribe, 1);
+		CU_ASSERT_EQUAL(scribe.counters.raw != 0, cases[i].raw);
+		scribe_end(&scribe);
+	}
+}
+
+/* Raw bytes in segments that are there, the open one among them. */
+static uint64_t raw_now(const struct scribe *scribe)
+{
+	return scribe->writer.ret.raw +
+	       (scribe->writer.seg.open ? scribe->writer.seg.packer.raw_bytes : 0);
+}
+
+static void test_never_more_than_a_quarter_of_the_budget_is_raw(void)
+{
+	uint64_t most = 0, kept = 0, share;
+	struct scribe scribe;
+
+	scribe_new(&scribe, D9_COMPRESS_ZSTD);
+	scribe.writer.ret.budget = 256 << 10;
+	scribe.writer.ret.file_limit = 16 << 10;
+	share = scribe.writer.ret.budget / 4;
+	for (int i = 0; i < 2000; i++) {
+		d9__writer_press(&scribe.writer, true, scribe.now_ns);
+		scribe_write(&scribe);
+		d9__writer_rotate_full(&scribe.writer, scribe.now_ns);
+		most = raw_now(&scribe) > most ? raw_now(&scribe) : most;
+		kept += scribe.writer.ret.evicted != 0 && raw_now(&scribe) > share / 2;
+	}
+	CU_ASSERT(most <= share);
+	CU_ASSERT(most > share - 8192);
+	/* Where a raw segment was deleted, another one may take its share. */
+	CU_ASSERT(kept > 0);
+	CU_ASSERT(scribe.counters.raw > share);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".zst"), scribe.writer.ret.n);
+	scribe_end(&scribe);
+}
+
+static void test_share_of_segments_that_were_compressed_or_taken_away_is_free_again(void)
+{
+	char path[2 * PATH_MAX];
+	struct scribe scribe;
+	uint64_t bytes;
+
+	scribe_new(&scribe, D9_COMPRESS_ZSTD);
+	d9__writer_press(&scribe.writer, true, scribe.now_ns);
+	scribe_fill(&scribe, 3);
+	bytes = scribe.writer.ret.bytes;
+	/* As `dial9 ship` does: one is stored, one was shortened. */
+	snprintf(path, sizeof(path), "%s/test-1/trace.0.bin.zst", scratch_dir);
+	CU_ASSERT_EQUAL(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/test-1/trace.1.bin.zst", scratch_dir);
+	CU_ASSERT_EQUAL(truncate(path, 100), 0);
+	d9__writer_press(&scribe.writer, true, scribe.now_ns + 100 * SECOND);
+	CU_ASSERT_EQUAL(scribe.writer.ret.families[0].raw, 0);
+	CU_ASSERT_EQUAL(scribe.writer.ret.families[1].raw, 0);
+	CU_ASSERT_EQUAL(scribe.writer.ret.families[1].bytes, 100);
+	CU_ASSERT_EQUAL(scribe.writer.ret.raw, scribe.writer.ret.families[2].raw);
+	CU_ASSERT(scribe.writer.ret.raw > 0);
+	CU_ASSERT(scribe.writer.ret.bytes < bytes);
+	scribe_end(&scribe);
+}
+
 static void test_writer_passes_over_a_number_that_somebody_has_taken(void)
 {
 	struct scribe scribe;
@@ -757,19 +882,29 @@ int main(void)
 		  test_writer_gives_nothing_that_a_dump_holds_too },
 		{ "only segment stays", test_writer_keeps_its_only_segment_on_a_full_disk },
 		{ "what was given is told", test_writer_tells_all_that_it_gave_as_ranges },
-		{ "note is worth a segment or not", test_note_begins_a_segment_only_if_it_is_worth_one },
+		{ "note is worth a segment or not",
+		  test_note_begins_a_segment_only_if_it_is_worth_one },
 		{ "how the one before ended", test_segment_says_how_the_one_before_it_ended },
-		{ "loss makes one incomplete", test_loss_makes_one_segment_incomplete_the_open_one_or_the_next },
-		{ "refresh", test_refresh_tells_metadata_once_when_it_changed_and_where_a_segment_is },
+		{ "loss makes one incomplete",
+		  test_loss_makes_one_segment_incomplete_the_open_one_or_the_next },
+		{ "refresh",
+		  test_refresh_tells_metadata_once_when_it_changed_and_where_a_segment_is },
 		{ "full", test_segment_is_sealed_when_it_is_full_and_not_before },
 		{ "aged", test_segment_ages_from_its_opening_if_it_holds_events },
 		{ "single", test_single_writer_never_ends_its_file },
 		{ "to nowhere", test_writer_to_nowhere_counts_what_it_is_given },
 		{ "counters", test_counters_are_those_of_the_files },
 		{ "budget", test_budget_is_kept_by_the_oldest_in_files_and_in_memory },
-		{ "a number that is taken", test_writer_passes_over_a_number_that_somebody_has_taken },
+		{ "a number that is taken",
+		  test_writer_passes_over_a_number_that_somebody_has_taken },
 		{ "a dump is whole or none", test_dump_that_cannot_be_written_to_its_end_is_none },
-		{ "dumps over their budget", test_dumps_that_are_over_their_budget_are_told_in_what_follows },
+		{ "dumps over their budget",
+		  test_dumps_that_are_over_their_budget_are_told_in_what_follows },
+		{ "raw under pressure", test_under_pressure_a_segment_is_raw_and_says_how_much },
+		{ "who is never raw", test_only_zstd_in_files_is_ever_raw },
+		{ "share of raw bytes", test_never_more_than_a_quarter_of_the_budget_is_raw },
+		{ "share that is free again",
+		  test_share_of_segments_that_were_compressed_or_taken_away_is_free_again },
 		CU_TEST_INFO_NULL,
 	};
 	int status = d9_test_main("writer", tests);
