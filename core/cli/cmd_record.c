@@ -26,6 +26,7 @@
 #include "cli/run/record_dir.h"
 #include "cli/run/record_directory_helper.h"
 #include "cli/run/record_line.h"
+#include "cli/run/record_repack.h"
 #include "cli/run/record_result.h"
 #include "cli/run/record_ship.h"
 #include "cli/trigger_names.h"
@@ -395,6 +396,7 @@ static int conclude(struct options *options, char **argv, struct d9__record_dir 
 	recover_rest(dir->path, &line);
 	d9__on_dump_end(on_dump, outcome);
 	d9__record_ship_end(&options->ship, before, &line.shipped);
+	d9__record_repack(dir->path, before);
 	if (line.unwritten)
 		dir->made = false; /* keep it for the processes that still record */
 	err = d9__record_result_collect(dir->path, before, &result);

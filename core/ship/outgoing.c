@@ -21,6 +21,7 @@
 #include "ship/shipped.h"
 #include "stage/packed_output.h"
 #include "stage/program.h"
+#include "stage/repack.h"
 
 #define VALUE_MAX  256 /* of a pair of the caller's */
 #define FIXED_MAX  (D9__BUCKET_META_MAX - 64)
@@ -319,6 +320,31 @@ static enum d9__outgoing_end run_stages(struct d9__outgoing *out, const struct d
 	}
 }
 
+/*
+ * Compress what the recorder wrote raw, here, too: it takes several times the room until the store
+ * has it.  Where that fails the segment goes as it is.
+ */
+static int compress_raw(struct d9__outgoing *out, const struct d9__outgoing_options *options)
+{
+	int err = options->dry_run || options->gzip || out->claim.copies ? 0
+									 : d9__repack(&out->claim);
+
+	return err == -EAGAIN ? err : 0;
+}
+
+/* As for a file that stays, what is sent of it. */
+static void compress_raw_copy(struct d9__outgoing *out, const struct d9__outgoing_options *options)
+{
+	int fd;
+
+	if (!out->claim.copies || options->dry_run || options->gzip ||
+	    d9__repack_copy(&out->claim, out->fd, &fd) != 1)
+		return;
+	if (out->fd != out->claim.fd)
+		close(out->fd);
+	out->fd = fd;
+}
+
 /* Without them the segment goes as it would, unless nothing may go past a stage that failed. */
 static enum d9__outgoing_end make_tables(struct d9__outgoing *out, const struct d9__outgoing_options *options,
 					 void (*tell)(void *context, const char *path, const char *what), void *context)
@@ -390,6 +416,8 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 	enum d9__outgoing_end end;
 	int err = open_claim(out, options, segment->path);
 
+	if (!err)
+		err = compress_raw(out, options);
 	if (err == -EAGAIN || err == -ENOENT)
 		return D9__OUTGOING_TAKEN;
 	if (err) {
@@ -401,6 +429,8 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 	out->summary = NULL;
 	out->worst_ns = out->first_ns = out->last_ns = 0;
 	end = out->claim.st.st_size ? run_stages(out, options) : D9__OUTGOING_EMPTY;
+	if (end == D9__OUTGOING_READY)
+		compress_raw_copy(out, options);
 	err = end == D9__OUTGOING_READY ? measure(out) : 0;
 	if (!err && end == D9__OUTGOING_READY && options->gzip && !options->dry_run && out->facts.kind != D9__CONTAINER_GZIP)
 		err = pack_and_measure(out);

@@ -65,7 +65,7 @@ void d9__namespaces_release(struct d9__namespaces *namespaces)
 	*namespaces = (struct d9__namespaces) { 0 };
 }
 
-static bool contains(const struct d9__namespaces *namespaces, const char *name)
+bool d9__namespaces_hold(const struct d9__namespaces *namespaces, const char *name)
 {
 	for (size_t i = 0; i < namespaces->n; i++)
 		if (!strcmp(namespaces->names[i], name))
@@ -288,7 +288,7 @@ int d9__record_result_collect(const char *dir, const struct d9__namespaces *befo
 	for (size_t i = 0; !err && i < after.n; i++) {
 		char *path;
 
-		if (contains(before, after.names[i]))
+		if (d9__namespaces_hold(before, after.names[i]))
 			continue;
 		err = asprintf(&path, "%s/%s", dir, after.names[i]) < 0
 			      ? -ENOMEM

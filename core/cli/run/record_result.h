@@ -47,6 +47,7 @@ struct d9__record_result {
 
 /* 0, -ENOMEM, or an error of opendir(3); none at all if |dir| does not exist. */
 int d9__namespaces_list(const char *dir, struct d9__namespaces *out);
+bool d9__namespaces_hold(const struct d9__namespaces *namespaces, const char *name);
 void d9__namespaces_release(struct d9__namespaces *namespaces);
 
 /* Read, and remove, the file that a recorder which could not start left in |dir|. */

@@ -224,14 +224,6 @@ static void count_stored(const char *path, struct d9__record_shipped *out)
 		close(fd);
 }
 
-static bool is_in(const struct d9__namespaces *namespaces, const char *name)
-{
-	for (size_t i = 0; i < namespaces->n; i++)
-		if (!strcmp(namespaces->names[i], name))
-			return true;
-	return false;
-}
-
 /*
  * Count what is stored and left of CMD's processes.  |*anything|: the directory has something to
  * send, of other processes, too.
@@ -247,7 +239,7 @@ static void count(const struct d9__record_ship *ship, const struct d9__namespace
 		const struct d9__ship_process *process = &tree.processes[i];
 
 		*anything |= process->n_segments || process->n_dumps;
-		if (is_in(before, process->boot_id))
+		if (d9__namespaces_hold(before, process->boot_id))
 			continue;
 		out->left += process->n_segments;
 		out->dumps_left += process->n_dumps;
