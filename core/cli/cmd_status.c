@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -389,6 +390,24 @@ static void put_events(struct d9__text_out *out, const struct d9__recorder_seen 
 	d9__text_char(out, '\n');
 }
 
+/*
+ * Write how much was not compressed, because the program wants the CPUs, if any was: recorder.raw.
+ */
+static void put_raw(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	size_t len;
+	const char *state = d9__recorder_fact(recorder, "recorder.raw", &len), *bytes;
+	char size[D9__SIZE_LEN];
+
+	if (!state)
+		return;
+	put_label(out, "raw");
+	d9__text_escaped(out, state, len);
+	bytes = d9__recorder_fact(recorder, "recorder.raw_bytes", &len);
+	d9__text_printf(out, "; %s so far, compressed later\n",
+			d9__size_text(bytes ? strtoull(bytes, NULL, 10) : 0, size));
+}
+
 static void put_disk(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	const struct d9__ring_health *health = &recorder->look.health;
@@ -397,6 +416,7 @@ static void put_disk(struct d9__text_out *out, const struct d9__recorder_seen *r
 	put_label(out, "disk");
 	d9__text_printf(out, "%s of at most %s\n", d9__size_text(health->retained_bytes, retained),
 			d9__size_text(health->budget_bytes, budget));
+	put_raw(out, recorder);
 	put_label(out, "directory");
 	put_escaped(out, recorder->view.header.trace_dir);
 	d9__text_char(out, '/');

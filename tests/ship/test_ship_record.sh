@@ -56,6 +56,33 @@ wait $recorder || status=$?
 equal "status" $status 143
 says ' stored in s3://bucket/r; nothing is left in running'
 
+# ---- a segment that was not compressed for want of a CPU is, here and in the store ----
+# A process that becomes CMD compresses nothing when that has ended.
+DIAL9_PRESSURE=yes "$dial9" record -q --exec -o raw -- ./timer 1000
+cp -R raw kept
+size_of() {
+	find "$@" -name '*-0.bin.zst' -o -name 'trace.0.bin.zst' | xargs cat | wc -c
+}
+size=$(size_of raw)
+ship raw --once --dry-run
+equal "bytes after a dry run" "$(size_of raw)" "$size"
+AWS_SECRET_ACCESS_KEY=wrong
+ship raw --once --raw
+AWS_SECRET_ACCESS_KEY=secret
+[ "$(size_of raw)" -lt "$size" ] || fail "it is not compressed while it waits"
+ship raw --once --raw
+equal "status" $status 0
+[ "$(size_of "$stored/p")" -lt "$size" ] || fail "it is stored uncompressed"
+"$dial9" events kept >expected
+"$dial9" events "$(find "$stored/p" -name "*-0.bin.zst")" >got
+cmp expected got || fail "its events are others"
+rm -r "$stored/p"
+# A file that stays is not changed.
+ship kept/*/trace.0.bin.zst --once --raw
+equal "bytes of a file that stays" "$(size_of kept)" "$size"
+[ "$(size_of "$stored/p")" -lt "$size" ] || fail "a file is stored uncompressed"
+rm -r "$stored/p"
+
 # ---- what is not stored stays, and is named ----
 AWS_SECRET_ACCESS_KEY=wrong
 record -q --ship=s3://bucket/p --ship-options --raw -o left -- ./timer 200

@@ -279,6 +279,28 @@ static void *pack_zstd(const struct trace *t, size_t *len)
 	return packed;
 }
 
+/* As a recorder does that has no time to compress: FORMAT.md 8. */
+static void *pack_raw(const struct trace *t, size_t *len)
+{
+	static const uint8_t head[] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 }, end[] = { 1, 0, 0 };
+	uint8_t *packed = malloc(t->len + t->len / 1000 + 64), *p = packed;
+
+	if (!packed)
+		die("out of memory");
+	memcpy(p, head, sizeof(head));
+	p += sizeof(head);
+	for (size_t at = 0, n; at < t->len; at += n) {
+		n = t->len - at < 65535 ? t->len - at : 65535;
+		for (int shift = 0; shift < 24; shift += 8)
+			*p++ = (uint8_t)(n << 3 >> shift);
+		memcpy(p, t->data + at, n);
+		p += n;
+	}
+	memcpy(p, end, sizeof(end));
+	*len = (size_t)(p - packed) + sizeof(end);
+	return packed;
+}
+
 void trace_save(const struct trace *t, const char *path, const char *container)
 {
 	void *packed = NULL;
@@ -291,6 +313,8 @@ void trace_save(const struct trace *t, const char *path, const char *container)
 	}
 	if (!strcmp(container, "zstd"))
 		packed = pack_zstd(t, &len);
+	if (!strcmp(container, "raw"))
+		packed = pack_raw(t, &len);
 	file = fopen(path, "wb");
 	if (!file || fwrite(packed ? packed : t->data, 1, len, file) != len || fclose(file))
 		die("cannot write");

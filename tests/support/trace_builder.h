@@ -63,7 +63,7 @@ void trace_uint(struct trace *t, uint64_t n, size_t bytes);
 void trace_varint(struct trace *t, uint64_t n);
 void trace_text(struct trace *t, const char *text); /* u32 length, bytes */
 
-/* Write it packed as "plain", "gzip" or "zstd". */
+/* Write it packed as "plain", "gzip", "zstd" or "raw", which is zstd, too. */
 void trace_save(const struct trace *t, const char *path, const char *container);
 
 void trace_free(struct trace *t);

@@ -9,7 +9,7 @@ set -eu
 n=0
 for kind in small two types odd many life cut wild timeless spans repeats late newest; do
 	n=$((n + 1))
-	packing=$(echo plain gzip zstd | cut -d ' ' -f $((n % 3 + 1)))
+	packing=$(echo plain gzip zstd raw | cut -d ' ' -f $((n % 4 + 1)))
 	"$top_builddir/tests/cli/make_trace" $kind "$packing" "$work/$kind" 200
 done
 "$top_builddir/tests/cli/make_trace" callbacks zstd "$work/callbacks" 1000
