@@ -404,7 +404,7 @@ static void put_raw(struct d9__text_out *out, const struct d9__recorder_seen *re
 	put_label(out, "raw");
 	d9__text_escaped(out, state, len);
 	bytes = d9__recorder_fact(recorder, "recorder.raw_bytes", &len);
-	d9__text_printf(out, "; %s so far, compressed later\n",
+	d9__text_printf(out, "; %s or more so far, to be compressed later\n",
 			d9__size_text(bytes ? strtoull(bytes, NULL, 10) : 0, size));
 }
 

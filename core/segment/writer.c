@@ -29,6 +29,7 @@
 #define RAW_SHARE      4 /* of the budget, one part: what may lie raw */
 #define RAW_LEAST                                                                                  \
 	(64 << 10) /* what a thread hands over at a time: less is left where none of that fits */
+#define RAW_TOLD    (8 << 20)
 #define RAW_LOOK_NS (10 * D9__SECOND_NS)
 #define FACTS_MAX   6 /* keys and values that a segment says of itself */
 
@@ -182,13 +183,23 @@ static bool may_be_raw(const struct d9__writer *w)
 	return has_files(w) && w->compress == D9_COMPRESS_ZSTD;
 }
 
-static void tell_raw(const struct d9__writer *w)
+/* In the segment that is open. */
+static uint64_t raw_open(const struct d9__writer *w)
 {
-	uint64_t sealed = atomic_load_explicit(&w->counters->raw, memory_order_relaxed);
+	return w->seg.open ? w->seg.packer.raw_bytes : 0;
+}
+
+static uint64_t raw_ever(const struct d9__writer *w)
+{
+	return atomic_load_explicit(&w->counters->raw, memory_order_relaxed) + raw_open(w);
+}
+
+static void tell_raw(struct d9__writer *w)
+{
 	char text[24];
 
-	snprintf(text, sizeof(text), "%" PRIu64,
-		 sealed + (w->seg.open ? w->seg.packer.raw_bytes : 0));
+	w->told_raw = raw_ever(w);
+	snprintf(text, sizeof(text), "%" PRIu64, w->told_raw);
 	d9__metadata_set("recorder.raw", w->pressed ? "on" : "off");
 	d9__metadata_set("recorder.raw_bytes", text);
 }
@@ -208,13 +219,14 @@ bool d9__writer_press(struct d9__writer *w, bool pressed, uint64_t now_ns)
 	pressed &= may_be_raw(w);
 	if (w->pressed != pressed)
 		change_pressure(w, pressed);
+	else if (pressed && raw_ever(w) - w->told_raw >= RAW_TOLD)
+		tell_raw(w);
 	if (pressed && w->ret.raw && now_ns - w->raw_seen_ns >= RAW_LOOK_NS) {
 		w->raw_seen_ns = now_ns;
 		look_at_raw(w);
 	}
 	allow_raw(w);
-	full = pressed &&
-	       (w->seg.open ? w->seg.packer.raw_bytes : 0) + RAW_LEAST > w->seg.packer.raw_limit;
+	full = pressed && raw_open(w) + RAW_LEAST > w->seg.packer.raw_limit;
 	if (full && !w->told_share)
 		d9__note(D9_LOG_INFO, "a quarter of the disk budget is raw: frames are compressed, "
 				      "pressure or not");

@@ -46,6 +46,7 @@ struct d9__writer {
 	bool has_dir; /* |ns| is open */
 	bool pressed; /* frames are written raw, as far as a share of the budget allows */
 	bool told_share;      /* that it does not allow more */
+	uint64_t told_raw;    /* bytes, in the metadata */
 	uint64_t raw_seen_ns; /* when it was looked last whether raw segments were compressed since
 			       */
 	bool told_spared; /* that a shipper has what dead processes left */
