@@ -131,6 +131,13 @@ trace() {
 say "before it has a loop"
 run record -o tr -- ./gives early
 trace tr
+say "what was not compressed is, with the rights of whose it is, whatever lies above it"
+mkdir -m 700 above
+DIAL9_PRESSURE=yes run record -o above/tr -- ./gives early
+find above/tr -name 'trace.*' -printf '%m %U %f\n'
+[ "$(find above/tr -name 'trace.*' -printf %s)" -lt "$("$dial9" info above/tr | sed -n 's/^  segment.raw_bytes *//p')" ] &&
+	echo "compressed"
+rm -r above
 say "with its loop running, and linked"
 run record -o tr -- ./gives late
 trace tr

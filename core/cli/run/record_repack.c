@@ -1,63 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <dial9/error.h>
 
+#include "base/artefact.h"
 #include "cli/cmd.h"
 #include "cli/run/record_child.h"
 #include "cli/run/record_repack.h"
-#include "ship/tree.h"
 #include "stage/repack.h"
 #include "watch/recover_child.h"
 
-static void repack_segment(const char *path)
+static void repack_segment(const char *dir, const char *name)
 {
 	struct d9__claim claim;
-	int err;
+	int err = d9__claim_open(&claim, name);
 
-	if (d9__claim_open(&claim, path))
+	if (err)
 		return;
 	err = d9__repack(&claim);
 	if (err < 0 && err != -EAGAIN)
-		d9__cmd_fail("record", "%s: %s; it stays uncompressed", path, d9_strerror(err));
+		d9__cmd_fail("record", "%s/%s: %s; it stays uncompressed", dir, name,
+			     d9_strerror(err));
 	d9__claim_release(&claim);
 }
 
-static void repack_process(const char *path)
+/* In the current directory, |path|. */
+static void repack_all(const char *path)
 {
-	struct d9__ship_tree tree = { 0 };
+	DIR *here = opendir(".");
+	struct dirent *entry;
+	uint64_t index;
 
-	if (!d9__ship_tree_add(&tree, path))
-		for (size_t i = 0; i < tree.n; i++)
-			for (size_t k = 0;
-			     k < tree.processes[i].n_segments && !d9__record_child_is_to_end(); k++)
-				repack_segment(tree.processes[i].segments[k].path);
-	d9__ship_tree_release(&tree);
+	while (here && !d9__record_child_is_to_end() && (entry = readdir(here)))
+		if (d9__artefact_of(entry->d_name, &index) == D9__ARTEFACT_SEGMENT)
+			repack_segment(path, entry->d_name);
+	if (here)
+		closedir(here);
 }
 
-/* Root does it with the rights of the user whose directory it is. */
-static void repack_for_owner(const char *path)
+/* Root does it with the rights of the user whose directory it is, who need not have any on the way
+ * there. */
+static void repack_process(const char *path, int back)
 {
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
-	bool take = !geteuid() && !lstat(path, &st) && st.st_uid;
+	bool root = !geteuid();
 
-	if (take && d9__rights_take(&(struct d9__child_user) { st.st_uid, st.st_gid }))
+	if (dir < 0)
 		return;
-	repack_process(path);
-	if (take)
-		d9__rights_give_back();
+	if (!fstat(dir, &st) && !fchdir(dir)) {
+		if (!root || !d9__rights_take(&(struct d9__child_user) { st.st_uid, st.st_gid })) {
+			repack_all(path);
+			if (root)
+				d9__rights_give_back();
+		}
+		if (fchdir(back))
+			d9__cmd_fail("record", "cannot go back: %s", strerror(errno));
+	}
+	close(dir);
 }
 
 void d9__record_repack(const char *dir, const struct d9__namespaces *before)
 {
 	struct d9__namespaces after = { 0 };
-	int err = d9__namespaces_list(dir, &after);
+	int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = back < 0 ? -errno : d9__namespaces_list(dir, &after);
 
 	for (size_t i = 0; !err && i < after.n; i++) {
 		char *path;
@@ -65,8 +81,10 @@ void d9__record_repack(const char *dir, const struct d9__namespaces *before)
 		if (d9__namespaces_hold(before, after.names[i]) ||
 		    asprintf(&path, "%s/%s", dir, after.names[i]) < 0)
 			continue;
-		repack_for_owner(path);
+		repack_process(path, back);
 		free(path);
 	}
 	d9__namespaces_release(&after);
+	if (back >= 0)
+		close(back);
 }
