@@ -215,6 +215,7 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 
 	err = d9__analysis_close_open(a);
 	finish_waits(a);
+	d9__bound_finish(&a->bound, &a->timeline);
 	if (d9__timeline_finish(&a->timeline, a->loop_last_ns) < 0)
 		err = -ENOMEM;
 	if (!err)

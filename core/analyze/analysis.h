@@ -20,6 +20,7 @@
 #include "analyze/helpers.h"
 #include "analyze/idle.h"
 #include "analyze/latency.h"
+#include "analyze/bound.h"
 #include "analyze/machine.h"
 #include "analyze/metadata.h"
 #include "analyze/population.h"
@@ -100,6 +101,7 @@ struct d9__analysis {
 		uint64_t suspended_ns; /* the machine was suspended: no part of any time here */
 	} stopped;
 	struct d9__machine machine;
+	struct d9__bound bound;
 	struct d9__growth_state growth;
 	struct d9__lacking_file
 		lacking[D9__LACKING_MAX]; /* with the most places; texts are the namer's */

@@ -691,6 +691,9 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		return on_loop_outside(a, event);
 	case D9_EVENT_RUN_QUEUE:
 		return on_run_queue(a, event);
+	case D9_EVENT_BOUND_THREAD:
+		d9__bound_add(&a->bound, &a->timeline, event);
+		return 0;
 	case D9_EVENT_STALE_TIMER:
 		return on_stale_timer(a, event);
 	case D9_EVENT_DUMP_TRIGGER:

@@ -107,6 +107,10 @@ struct d9__worker {
 	unsigned number; /* dense, in order of appearance */
 	uint32_t tid;
 	char thread_name[32]; /* from samples; empty if unknown */
+	struct {
+		uint64_t wait_ns, own_ns;
+	} behind; /* its thread is bound: ready without a CPU, and of that other threads of the
+		     program had it */
 
 	uint64_t polls, resumptions, open_ended; /* polls: PollStarts */
 	uint64_t poll_ns;

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "findings/check_parts.h"
 #include "findings/owners.h"
@@ -29,6 +30,9 @@
 /* Of the CPUs that it may use, in percent: then its own threads compete with each other. */
 #define OWN_PERCENT 75
 
+/* A neighbour is told from this share of the loops' time on, for which they waited behind it. */
+#define NEIGHBOUR_SHARE 0.1
+
 /* Signs that there were too few CPUs, of all workers. */
 struct shortage {
 	uint64_t waits, measured; /* wake-ups that waited over 1 ms for a CPU, of all that were measured */
@@ -39,6 +43,8 @@ struct shortage {
 	double cores; /* that the process used, and may use; 0: unknown */
 	double cpus;
 	uint64_t ready_ns, awake_ns, left_ns; /* as the accounts of loops have them */
+	double own_part; /* of it, by threads of the program that are bound to a loop's CPUs */
+	const struct d9__neighbour *neighbour; /* the one with most of that */
 };
 
 static void add_worker(struct shortage *s, const struct d9__worker *worker)
@@ -57,7 +63,12 @@ static void add_worker(struct shortage *s, const struct d9__worker *worker)
 static struct shortage measure(const struct d9__analysis *a)
 {
 	const char *cpus = d9__metadata_value(&a->metadata, "process.available_parallelism");
-	struct shortage s = { .cores = d9__usage_cores(&a->usage), .cpus = cpus ? strtod(cpus, NULL) : 0 };
+	struct shortage s = {
+		.cores = d9__usage_cores(&a->usage),
+		.cpus = cpus ? strtod(cpus, NULL) : 0,
+		.own_part = d9__bound_part(&a->timeline),
+		.neighbour = d9__bound_worst(&a->bound),
+	};
 
 	for (size_t i = 0; i < a->timeline.n; i++)
 		add_worker(&s, a->timeline.items[i]);
@@ -113,6 +124,10 @@ static struct d9__ready ready_of(const struct d9__analysis *a, const struct shor
 	if (is_own(s)) {
 		ready.own_ns = left_ns + unsampled_ns;
 	} else {
+		uint64_t own_ns = (uint64_t)(s->own_part * (double)(left_ns + unsampled_ns));
+		uint64_t sampled_ns = take(&left_ns, own_ns);
+
+		ready.own_ns = sampled_ns + take(&unsampled_ns, own_ns - sampled_ns);
 		ready.others_ns = left_ns;
 		ready.unknown_ns = unsampled_ns;
 	}
@@ -147,13 +162,34 @@ static bool is_limit(const struct d9__analysis *a)
 }
 
 /* Where most of the CPU time went that loops lacked: to other programs, if nothing else is known. */
-enum taker { BY_LIMIT, BY_ITSELF, BY_HOST, BY_OTHERS };
+enum taker { BY_LIMIT, BY_NEIGHBOUR, BY_ITSELF, BY_HOST, BY_OTHERS };
+
+/* The share of the loops' time in which they were ready without a CPU, 0 to 1. */
+static double ready_share(const struct shortage *s)
+{
+	uint64_t all_ns = s->ready_ns + s->left_ns;
+
+	return all_ns ? (double)s->ready_ns / (double)all_ns : 0;
+}
+
+/*
+ * Whether the program bound a thread of its own to the CPUs of a loop, where it has others: most of
+ * what the loop waited for one it waited behind that, or as much as a sleep in callbacks would be
+ * told for, however much other programs took beside it.
+ */
+static bool is_neighbour(const struct shortage *s)
+{
+	return s->neighbour && s->neighbour->cpus.n < s->cpus &&
+	       (2 * s->own_part >= 1 || s->own_part * ready_share(s) >= NEIGHBOUR_SHARE);
+}
 
 static enum taker taker_of(const struct d9__analysis *a, const struct shortage *s)
 {
 	if (is_limit(a))
 		return BY_LIMIT;
-	if (is_own(s))
+	if (is_neighbour(s))
+		return BY_NEIGHBOUR;
+	if (is_own(s) || 2 * s->own_part >= 1)
 		return BY_ITSELF;
 	return 2 * growth(a, D9__MACHINE_STEAL_NS) > s->wait_ns + s->taken_ns ? BY_HOST : BY_OTHERS;
 }
@@ -165,6 +201,11 @@ static const char *advice_of(enum taker taker)
 		return "Raise the CPU limit of its cgroup (container, service), or let fewer threads compute at "
 		       "once: all stop when it is used up. Times of callbacks in this report are longer than they "
 		       "would be.";
+	case BY_NEIGHBOUR:
+		return "Bind the loop's thread and the other one to different CPUs, or bind "
+		       "neither (sched_setaffinity(), pthread_setaffinity_np(), taskset): the "
+		       "kernel then runs the loop where a CPU is free. A thread inherits the CPUs "
+		       "of the one that makes it.";
 	case BY_ITSELF:
 		return "Let fewer of the process's own threads compute at once, give the loops' threads a higher "
 		       "priority, or more CPUs to the process: they want more than it has.";
@@ -176,14 +217,6 @@ static const char *advice_of(enum taker taker)
 		       "higher priority: others had "
 		       "the CPUs. Times of callbacks in this report are longer than they would be.";
 	}
-}
-
-/* The share of the loops' time in which they were ready without a CPU, 0 to 1. */
-static double ready_share(const struct shortage *s)
-{
-	uint64_t all_ns = s->ready_ns + s->left_ns;
-
-	return all_ns ? (double)s->ready_ns / (double)all_ns : 0;
 }
 
 static enum d9__severity severity_of(const struct d9__analysis *a, const struct shortage *s)
@@ -221,8 +254,54 @@ static void add_counters(struct d9__findings *findings, struct d9__finding *find
 					 d9__units_count(a->usage.growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
 }
 
-static void add_shortage(struct d9__findings *findings, struct d9__finding *finding, const struct shortage *s)
+/* "indexer (tid 12)" */
+static const char *name_neighbour(const struct d9__neighbour *neighbour, char *buf, size_t size)
 {
+	snprintf(buf, size, "%s (tid %u)",
+		 neighbour->name[0] ? neighbour->name : "a thread without a name", neighbour->tid);
+	return buf;
+}
+
+/* "97 % of that behind the program's thread indexer (tid 12)" */
+static const char *describe_neighbours(const struct d9__analysis *a, const struct shortage *s,
+				       char *buf, size_t size)
+{
+	char name[64];
+
+	snprintf(buf, size, "%.0f %% of that behind the program's thread %s%s", 100 * s->own_part,
+		 name_neighbour(s->neighbour, name, sizeof(name)),
+		 a->bound.n_neighbours > 1 ? " and others" : "");
+	return buf;
+}
+
+static void add_neighbours(struct d9__findings *findings, struct d9__finding *finding)
+{
+	const struct d9__bound *bound = &findings->analysis->bound;
+
+	for (size_t i = 0; i < bound->n_neighbours; i++) {
+		const struct d9__neighbour *neighbour = &bound->neighbours[i];
+		char name[64];
+
+		if (neighbour->ns >= D9__MS_NS)
+			d9__finding_add_evidence(
+				findings, finding, NULL,
+				"%s may run on CPU %s as the loop's thread (tid %u), "
+				"which waited %s behind it",
+				name_neighbour(neighbour, name, sizeof(name)), neighbour->cpus.text,
+				neighbour->loop_tid, d9__units_ns(neighbour->ns).text);
+	}
+}
+
+static void add_shortage(struct d9__findings *findings, struct d9__finding *finding,
+			 const struct shortage *s, enum taker taker)
+{
+	static const char *const words[] = {
+		[BY_LIMIT] = "it was allowed no more",
+		[BY_NEIGHBOUR] = "its own threads compete for those of the loop",
+		[BY_ITSELF] = "its own threads compete",
+		[BY_HOST] = "it was others that had the rest",
+		[BY_OTHERS] = "it was others that had the rest",
+	};
 	struct d9__shown_name name = d9__finding_name(s->most_taken);
 
 	if (s->max_ns >= D9__MS_NS)
@@ -241,11 +320,12 @@ static void add_shortage(struct d9__findings *findings, struct d9__finding *find
 					 d9__units_ns(s->taken_ns).text, name.len, name.text,
 					 d9__units_ns(s->most_taken->taken_ns).text);
 	if (s->cpus > 0 && s->cores > 0)
-		d9__finding_add_evidence(findings, finding, NULL, "the process kept %.2f CPUs busy on average, of the %.0f that it may use: %s", s->cores,
-					 s->cpus,
-					 is_limit(findings->analysis) ? "it was allowed no more"
-					 : is_own(s)		      ? "its own threads compete"
-								      : "it was others that had the rest");
+		d9__finding_add_evidence(findings, finding, NULL,
+					 "the process kept %.2f CPUs busy on average, of the %.0f "
+					 "that it may use: %s",
+					 s->cores, s->cpus, words[taker]);
+	if (s->neighbour && (taker == BY_NEIGHBOUR || taker == BY_ITSELF))
+		add_neighbours(findings, finding);
 }
 
 /* Name those that had the CPU, as far as that is known. */
@@ -296,10 +376,11 @@ static const char *describe_ready(const struct d9__analysis *a, const struct sho
 				  enum taker taker, char *buf, size_t size)
 {
 	static const char *const causes[] = { [BY_LIMIT] = "",
+					      [BY_NEIGHBOUR] = "",
 					      [BY_ITSELF] = "",
 					      [BY_HOST] = ", as the host ran other machines",
 					      [BY_OTHERS] = ", as other programs had it" };
-	char figure[128];
+	char figure[128], behind[128];
 
 	if (taker == BY_LIMIT) {
 		snprintf(buf, size, "stopped for %s, %s times",
@@ -312,7 +393,29 @@ static const char *describe_ready(const struct d9__analysis *a, const struct sho
 	else
 		snprintf(figure, sizeof(figure), "%s", d9__units_ns(ready_of(a, s).ns).text);
 	snprintf(buf, size, "loops were ready without one for %s%s", figure, causes[taker]);
+	if (taker == BY_NEIGHBOUR)
+		snprintf(buf, size, "loops were ready without one for %s, %s", figure,
+			 describe_neighbours(a, s, behind, sizeof(behind)));
 	return buf;
+}
+
+/* The first screen has the loop's thread, and which one has its CPU. */
+static void name_loop(struct d9__findings *findings, struct d9__finding *finding,
+		      const struct shortage *s)
+{
+	const struct d9__analysis *a = findings->analysis;
+	const struct d9__neighbour *neighbour = s->neighbour;
+	const char *loop = NULL;
+	char behind[128];
+
+	for (size_t i = 0; i < a->timeline.n && !loop; i++)
+		if (a->timeline.items[i]->tid == neighbour->loop_tid)
+			loop = d9__analysis_worker_name(a, a->timeline.items[i]);
+	if (loop)
+		d9__finding_set_name(findings, finding, loop, strlen(loop));
+	d9__finding_set_brief(findings, finding, "waits for CPU %s for %.0f %% of the time, %s",
+			      neighbour->cpus.text, 100 * ready_share(s),
+			      describe_neighbours(a, s, behind, sizeof(behind)));
 }
 
 void d9__check_short_of_cpu(struct d9__findings *findings)
@@ -320,8 +423,8 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	const struct d9__analysis *a = findings->analysis;
 	struct shortage s = measure(a);
 	uint64_t throttled_ns = growth(a, D9__MACHINE_THROTTLED_NS);
-	enum taker taker = taker_of(a, &s);
 	struct d9__finding *finding;
+	enum taker taker;
 	char text[512], ready[256];
 
 	for (size_t i = 0; i < a->timeline.n; i++) {
@@ -329,23 +432,27 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 		s.awake_ns += findings->owners[i].awake_ns;
 		s.left_ns += findings->owners[i].left_ns;
 	}
+	taker = taker_of(a, &s);
 	if (s.waits < SHORT_WAITS && s.taken_ns < SHORT_NS && throttled_ns < SHORT_NS &&
 	    (s.ready_ns + s.left_ns < LEAST_NS || ready_share(&s) < WARNING_SHARE))
 		return;
 	finding = d9__finding_add(
 		findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
 		advice_of(taker), "%s: %s; %s.",
-		taker == BY_LIMIT    ? "The limit of its cgroup left the process short of CPU"
-		: taker == BY_ITSELF ? "The process has more work than CPUs"
-				     : "The machine was short of CPU",
+		taker == BY_LIMIT	? "The limit of its cgroup left the process short of CPU"
+		: taker == BY_NEIGHBOUR ? "A loop shares its CPU with other threads of the program"
+		: taker == BY_ITSELF	? "The process has more work than CPUs"
+					: "The machine was short of CPU",
 		describe_ready(a, &s, taker, ready, sizeof(ready)),
 		describe_shortage(&s, text, sizeof(text)));
-	if (taker == BY_ITSELF)
+	if (taker == BY_NEIGHBOUR)
+		name_loop(findings, finding, &s);
+	else if (taker == BY_ITSELF)
 		d9__finding_set_brief(findings, finding, "its own threads compete for %.0f CPUs", s.cpus);
 	else
 		d9__finding_set_machine(findings, finding, "short of CPU%s: %s",
 					taker == BY_LIMIT ? " by its cgroup's limit" : "", ready);
-	add_shortage(findings, finding, &s);
+	add_shortage(findings, finding, &s, taker);
 	add_takers(findings, finding, &s);
 	add_counters(findings, finding);
 }

@@ -140,6 +140,8 @@ static const struct entry {
 	  { I("worker_id"), I("from_ns"), I("to_ns") } },
 	{ "RunQueueEvent", D9_EVENT_RUN_QUEUE, false,
 	  { I("worker_id"), I("from_ns"), I("wait_ns") } },
+	{ "BoundThreadEvent", D9_EVENT_BOUND_THREAD, false,
+	  { I("tid"), T("thread_name"), T("cpus"), I("cpu_ns"), I("wait_ns") } },
 	{ "TaskIoEvent", D9_EVENT_TASK_IO, false,
 	  { I("worker_id"), I("task_id"), I("reads"), I("read_bytes"), I("writes"),
 	    I("write_bytes"), I("accepts"), I("again"), I("eof"), I("errors"), I("last_errno"),

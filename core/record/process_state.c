@@ -178,6 +178,7 @@ void d9__process_state_begin(struct d9__process_state *state)
 	state->membership = open_at(AT_FDCWD, "/proc/self/cgroup", 0);
 	has_moved(state);
 	open_groups(state, 0);
+	state->cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 void d9__process_state_end(struct d9__process_state *state)
@@ -267,11 +268,16 @@ static void look_at_steal(struct d9__process_state *state, uint64_t now_ns)
 	state->has_steal = true;
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 static void add_thread(void *arg, uint32_t tid)
 {
 	struct d9__process_state *state = arg;
 	char path[32], text[96], *at = text;
-	uint64_t wait_ns;
+	uint64_t wait_ns, cpu_ns;
 	unsigned i = 0;
 	int fd;
 
@@ -286,16 +292,21 @@ static void add_thread(void *arg, uint32_t tid)
 	if (fd < 0)
 		return;
 	if (read_text(fd, text, sizeof(text))) {
-		strtoull(at, &at, 10);
+		cpu_ns = strtoull(at, &at, 10);
 		wait_ns = strtoull(at, NULL, 10);
 		if (i == state->n_threads) {
 			state->threads[i].tid = tid;
-			state->threads[i].wait_ns = 0;
+			state->threads[i].wait_ns = state->threads[i].cpu_ns = 0;
 			state->n_threads++;
 		}
 		state->threads[i].seen = true;
-		if (wait_ns > state->threads[i].wait_ns)
-			state->runqueue_ns += wait_ns - state->threads[i].wait_ns;
+		state->threads[i].growth = (struct d9__thread_growth) {
+			.tid = tid,
+			.cpu_ns = less(cpu_ns, state->threads[i].cpu_ns),
+			.wait_ns = less(wait_ns, state->threads[i].wait_ns),
+		};
+		state->runqueue_ns += state->threads[i].growth.wait_ns;
+		state->threads[i].cpu_ns = cpu_ns;
 		state->threads[i].wait_ns = wait_ns;
 	}
 	close(fd);
@@ -360,10 +371,16 @@ static void write_figures(struct d9__slot *own, uint64_t now_ns,
 void d9__process_state_write(struct d9__process_state *state, struct d9__slot *own, uint64_t now_ns)
 {
 	struct d9__process_figures found;
+	bool known = state->threads_known;
 
 	d9__process_state_look(state, now_ns, &found);
 	state->told_ns = found.throttled_ns;
 	write_figures(own, now_ns, &found);
+	/* When threads did what they had done before the first look is not known. */
+	for (unsigned i = 0; found.has_runqueue && known && i < state->n_threads; i++)
+		d9__bound_thread_write(own, now_ns, state->task_dir, state->cpus,
+				       &state->threads[i].growth);
+	state->threads_known = found.has_runqueue;
 }
 
 /* Only then: a program that ends has given up things, which is no end of its growth. */

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "record/bound_thread.h"
+
 #define D9__STATE_CGROUPS 4  /* the process's own, and those around it: each may have a limit */
 #define D9__STATE_THREADS 32 /* more are not added up */
 
@@ -29,9 +31,12 @@ struct d9__process_state {
 	struct {
 		uint32_t tid;
 		bool seen;
-		uint64_t wait_ns;
+		uint64_t wait_ns, cpu_ns;
+		struct d9__thread_growth growth;
 	} threads[D9__STATE_THREADS];
 	unsigned n_threads;
+	bool threads_known;   /* from the look before, so that growth is since that */
+	unsigned cpus;	      /* of the machine */
 	uint64_t runqueue_ns; /* grows, also when threads end */
 	bool throttles; /* some group tells */
 	/* The figures of the open groups, and what to add for those since the start. */

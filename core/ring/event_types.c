@@ -150,6 +150,9 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("from_ns"), V("to_ns"), NS("least_ns"), NS("suspended_ns")) },
 	[D9__EVENT_RUN_QUEUE] = { "RunQueueEvent",
 		FIELDS(V("worker_id"), V("from_ns"), NS("wait_ns")) },
+	[D9__EVENT_BOUND_THREAD] = { "BoundThreadEvent",
+		FIELDS(T("tid", D9__FIELD_U32), T("thread_name", D9__FIELD_POOLED_STRING),
+		       T("cpus", D9__FIELD_POOLED_STRING), NS("cpu_ns"), NS("wait_ns")) },
 };
 
 /* Both ids, because viewers pair by the one and the aggregation of later ones by the other. */

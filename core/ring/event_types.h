@@ -51,6 +51,7 @@ enum d9__event_type {
 	D9__EVENT_LOOP_OUTSIDE,
 	D9__EVENT_PROCESS_STOPPED,
 	D9__EVENT_RUN_QUEUE,
+	D9__EVENT_BOUND_THREAD,
 	D9__EVENT_BUILTIN_END,
 
 	D9__EVENT_PROGRAM = 256, /* first id of types that the program defines */

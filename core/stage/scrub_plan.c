@@ -22,6 +22,8 @@ static const struct rule {
 	{ D9_EVENT_TASK_SPAWN, "kind", D9__SCRUB_WORD },
 	{ D9_EVENT_TASK_SPAWN, "name", D9__SCRUB_NAME },
 	{ D9_EVENT_CPU_SAMPLE, "thread_name", D9__SCRUB_THREAD },
+	{ D9_EVENT_BOUND_THREAD, "thread_name", D9__SCRUB_THREAD },
+	{ D9_EVENT_BOUND_THREAD, "cpus", D9__SCRUB_WORD },
 	{ D9_EVENT_ALLOC, "addr", D9__SCRUB_ADDRESS },
 	{ D9_EVENT_FREE, "addr", D9__SCRUB_ADDRESS },
 	{ D9_EVENT_TCP_ACCEPT_QUEUE, "local_addr", D9__REDACT_EMPTY },

@@ -56,6 +56,7 @@ export const KNOWN_EVENTS = {
 	SourceTimeEvent: 'worker_id task_id phase:t calls total_ns max_ns function:t address',
 	LoopOutsideEvent: 'worker_id from_ns to_ns',
 	RunQueueEvent: 'worker_id from_ns wait_ns',
+	BoundThreadEvent: 'tid thread_name:t cpus:t cpu_ns wait_ns',
 	TaskIoEvent: 'worker_id task_id reads read_bytes writes write_bytes accepts again eof errors last_errno fd shared:b',
 };
 

@@ -13,7 +13,7 @@ const LATE_NS = 5e6; // a timer that is later has something to say
 const NAMES_SHOWN = 40, FIELDS_TOLD = 8;
 
 // Events that have tracks, panels or meanings of their own.
-const BUILT_IN = /^(ClockSync|SegmentMetadata|PollStart|PollEnd|WorkerPark|WorkerUnpark|QueueSample|RuntimeMetrics|TaskSpawn|TaskTerminate|TaskDump|WakeEvent|CpuSample|Alloc|Free|MemoryProfileOverflow|ProcessResourceUsage|ProcessState|DumpTrigger|TcpAcceptQueue|SpanMisuse|RecorderLoss|RecorderHealth|RecorderLog|Module|LoopTasks|LoopWake|LoopSample|HelperRun|HelperQueued|StuckPoll|LastSign|OffCpu|BlockingCall|SourceTime|LoopOutside|StaleTimer|TaskIo|ProcessStopped|RunQueue)Event$|^SymbolTableEntry$/;
+const BUILT_IN = /^(ClockSync|SegmentMetadata|PollStart|PollEnd|WorkerPark|WorkerUnpark|QueueSample|RuntimeMetrics|TaskSpawn|TaskTerminate|TaskDump|WakeEvent|CpuSample|Alloc|Free|MemoryProfileOverflow|ProcessResourceUsage|ProcessState|DumpTrigger|TcpAcceptQueue|SpanMisuse|RecorderLoss|RecorderHealth|RecorderLog|Module|LoopTasks|LoopWake|LoopSample|HelperRun|HelperQueued|StuckPoll|LastSign|OffCpu|BlockingCall|SourceTime|LoopOutside|StaleTimer|TaskIo|ProcessStopped|RunQueue|BoundThread)Event$|^SymbolTableEntry$/;
 
 /** Whether the program, and not the recorder, tells events of that name. */
 export function isCustom(table) {

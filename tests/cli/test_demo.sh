@@ -11,7 +11,7 @@ demo=$top_srcdir/core/demo
 # 65,536 sampled blocks at once: core/sample/test_alloc.  Triggers have a test of their own: cli/test_trigger, and so
 # have programs that go round their loop by themselves, which no example does: adapters/check_between_rounds.  Nothing stops
 # the examples (core/record/test_stopped), and results of I/O are newer than the demo (cli/test_io).
-not_shown='MemoryProfileOverflowEvent|DumpTriggerEvent|LoopOutsideEvent|ProcessStoppedEvent|RunQueueEvent|TaskIoEvent'
+not_shown='MemoryProfileOverflowEvent|DumpTriggerEvent|LoopOutsideEvent|ProcessStoppedEvent|RunQueueEvent|BoundThreadEvent|TaskIoEvent'
 
 # Names of all built-in events of the recorder and of the adapters.
 grep -rhoE '"([A-Z][A-Za-z]+Event|SymbolTableEntry)"' --include='*.c' "$top_srcdir/core/ring/event_types.c" \

@@ -214,3 +214,25 @@ for loop in libevent libev glib; do
 	quota $loop
 	neighbour $loop
 done
+
+# A thread of the program's own on the loop's CPU, and other programs there beside one that hardly computes.
+bound() {
+	[ -x "$programs/bound-libevent" ] && [ "$(nproc)" -gt 1 ] || return 0
+	cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+	run trace "bound-libevent" "$cpu" || return 0
+	screen "bound-libevent" \
+		"waits for CPU $cpu for [0-9]+ % of the time, [0-9]+ % of that behind the program's thread indexer .tid [0-9]+." \
+		"Bind the loop's thread and the other one to different CPUs"
+	for _ in 1 2; do
+		taskset -c "$cpu" timeout 60 sh -c 'while :; do :; done' &
+		pids="$pids $!"
+	done
+	run trace "bound-libevent" "$cpu" innocent
+	stop_all
+	pids=''
+	screen "others beside bound-libevent" \
+		"short of CPU: loops were ready without one for [0-9]+ % of the time, as (other programs|the host)" \
+		"(Run fewer programs|Give this virtual machine)"
+}
+
+bound

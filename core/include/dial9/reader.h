@@ -94,6 +94,7 @@ enum d9_event_kind {
 	D9_EVENT_TASK_IO,
 	D9_EVENT_PROCESS_STOPPED,
 	D9_EVENT_RUN_QUEUE,
+	D9_EVENT_BOUND_THREAD,
 	/* Of file order alone: in time order it is told by its beginning and its end, as
 	   D9_EVENT_SPAN_ENTER, D9_EVENT_SPAN_EXIT and D9_EVENT_SPAN_CLOSE. */
 	D9_EVENT_SPAN_CALL,
@@ -356,6 +357,13 @@ enum {
 	D9_RUN_QUEUE_WORKER_ID,
 	D9_RUN_QUEUE_FROM_NS, /* from then on, until the event's own time */
 	D9_RUN_QUEUE_WAIT_NS  /* ready without a CPU, beyond what unparks and calls tell */
+};
+enum {
+	D9_BOUND_THREAD_TID,
+	D9_BOUND_THREAD_NAME,
+	D9_BOUND_THREAD_CPUS,	/* where it may run: "0", "0-3,8" */
+	D9_BOUND_THREAD_CPU_NS, /* used, and ready without one, since the look before */
+	D9_BOUND_THREAD_WAIT_NS
 };
 enum {
 	D9_TASK_IO_WORKER_ID,

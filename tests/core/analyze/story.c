@@ -48,6 +48,7 @@ enum {
 	STOPPED,
 	LIBRARY,
 	PUT_ASIDE,
+	BOUND,
 };
 
 static uint64_t at(uint64_t us)
@@ -105,6 +106,7 @@ void story_begin(struct story *s)
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
 	trace_builtin(t, OUTSIDE, "LoopOutsideEvent");
 	trace_builtin(t, PUT_ASIDE, "RunQueueEvent");
+	trace_builtin(t, BOUND, "BoundThreadEvent");
 	trace_builtin_fields(t, RUN_QUEUE, "ProcessStateEvent", "resident_bytes runqueue_ns");
 	trace_builtin_fields(t, STACK_SAMPLE, "CpuSampleEvent", "worker_id tid source callchain");
 	trace_builtin_fields(t, TASK_IO, "TaskIoEvent",
@@ -387,6 +389,14 @@ void story_put_aside(struct story *s, unsigned worker, uint64_t us, uint64_t wai
 	trace_event(&s->t, PUT_ASIDE, at(us), (uint64_t)worker, at(us - wait_us), 1000 * wait_us);
 }
 
+void story_bound(struct story *s, uint64_t us, const struct story_bound *thread)
+{
+	uint64_t name = trace_string(&s->t, thread->name), cpus = trace_string(&s->t, thread->cpus);
+
+	trace_event(&s->t, BOUND, at(us), (uint64_t)thread->tid, name, cpus, 1000 * thread->cpu_us,
+		    1000 * thread->wait_us);
+}
+
 void story_io(struct story *s, uint64_t us, uint64_t task, const struct story_io *io)
 {
 	uint64_t in_vain = io->again + io->eof + io->errors + io->looks;
@@ -489,7 +499,7 @@ static void read_back(struct story *s, struct d9_reader *reader)
 
 /* What advice may begin with: what is to be done comes before why. */
 static const char *const deeds[] = {
-	"Add", "Ask", "Build", "Check", "Close", "Compare", "Copy", "Cut", "Deal", "Do", "End", "Expect",
+	"Add", "Ask", "Bind", "Build", "Check", "Close", "Compare", "Copy", "Cut", "Deal", "Do", "End", "Expect",
 	"Free", "Give", "Handle", "Have", "Hold", "Install", "Join", "Keep", "Let", "Look", "Make", "Mend",
 	"Raise", "Read", "Record", "Register", "Return", "Run", "Sample", "See", "Send", "Set", "Spread",
 	"Stop", "Take", "Try", "Wait", "Wake", "Write",

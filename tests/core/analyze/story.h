@@ -101,6 +101,16 @@ void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t t
 void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us);
 /* |wait_us| of its waits the thread was ready without a CPU, and no unpark tells of it. */
 void story_put_aside(struct story *s, unsigned worker, uint64_t us, uint64_t wait_us);
+/*
+ * Thread |tid| may run on |cpus| only, and used and waited for so much since the look before;
+ * a worker's |tid| is 100 more.
+ */
+struct story_bound {
+	unsigned tid;
+	const char *name, *cpus;
+	uint64_t cpu_us, wait_us;
+};
+void story_bound(struct story *s, uint64_t us, const struct story_bound *thread);
 /* Reads of |task| on worker 0, and how many of them brought nothing. */
 struct story_io {
 	uint64_t reads, again, eof, errors, last_errno;

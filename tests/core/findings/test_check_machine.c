@@ -126,6 +126,68 @@ static void test_backlog_is_judged_without_what_the_machine_took_from_all_its_ca
 	story_free(&s);
 }
 
+/*
+ * Three seconds of a loop that wakes each 40 ms and is ready for 30 of these, bound to CPU 0; and a
+ * thread |beside| it in each of them.
+ */
+static void be_bound(struct story *s, const struct story_bound *beside)
+{
+	story_begin(s);
+	story_say(s, "process.available_parallelism", "4");
+	for (unsigned i = 0; i < 75; i++) {
+		story_park(s, 0, 40000 * i, 0);
+		story_unpark_waited(s, 0, 40000 * i + 39000, 30000);
+		if (i % 25 != 24)
+			continue;
+		story_bound(s, 40000 * i + 39500,
+			    &(struct story_bound) { 100, "main", "0", 25000, 750000 });
+		story_bound(s, 40000 * i + 39500, beside);
+	}
+	story_park(s, 0, 40000 * 75, 0);
+	story_analyse(s);
+}
+
+static void test_loop_that_is_ready_behind_the_program_s_own_thread_is_the_program_s_matter(void)
+{
+	/* Alone with it on that CPU, and beside another program that is always ready there, too. */
+	static const struct story_bound beside[] = { { 7, "indexer", "0", 970000, 20000 },
+						     { 7, "indexer", "0", 480000, 520000 } };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct story s;
+
+		be_bound(&s, &beside[i]);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
+		CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+		CU_ASSERT_FALSE(story_finding(&s, 0)->machine);
+		CU_ASSERT(has(story_finding(&s, 0)->brief, "waits for CPU 0 for 75 % of the time"));
+		CU_ASSERT(has(story_finding(&s, 0)->brief, "indexer (tid 7)"));
+		CU_ASSERT(has(story_finding(&s, 0)->brief,
+			      i ? "49 % of that behind" : "100 % of that behind"));
+		CU_ASSERT(has(story_finding(&s, 0)->advice, "different CPUs"));
+		story_free(&s);
+	}
+}
+
+static void test_thread_that_is_bound_and_had_not_the_loop_s_cpu_is_not_named(void)
+{
+	/* It uses next to nothing and waits as long; it has another CPU; it may go to another. */
+	static const struct story_bound beside[] = { { 7, "indexer", "0", 20000, 600000 },
+						     { 7, "indexer", "1", 970000, 20000 },
+						     { 7, "indexer", "0-1", 970000, 20000 } };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct story s;
+
+		be_bound(&s, &beside[i]);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
+		CU_ASSERT_TRUE(story_finding(&s, 0)->machine);
+		CU_ASSERT(has(story_finding(&s, 0)->brief, "as other programs had it"));
+		CU_ASSERT_FALSE(has(story_finding(&s, 0)->brief, "indexer"));
+		story_free(&s);
+	}
+}
+
 static void test_limit_of_the_cgroup_is_told_as_what_made_calls_long(void)
 {
 	struct story s;
@@ -383,6 +445,10 @@ static const CU_TestInfo tests[] = {
 	  test_preempted_calls_are_not_long_and_the_machine_is_to_blame },
 	{ "backlog is judged without what the machine took from all its calls",
 	  test_backlog_is_judged_without_what_the_machine_took_from_all_its_calls },
+	{ "loop that is ready behind the program's own thread is the program's matter",
+	  test_loop_that_is_ready_behind_the_program_s_own_thread_is_the_program_s_matter },
+	{ "thread that is bound and had not the loop's CPU is not named",
+	  test_thread_that_is_bound_and_had_not_the_loop_s_cpu_is_not_named },
 	{ "limit of the cgroup is told as what made calls long",
 	  test_limit_of_the_cgroup_is_told_as_what_made_calls_long },
 	{ "call that never gave up the CPU did not sleep", test_call_that_never_gave_up_the_cpu_did_not_sleep },

@@ -3,9 +3,12 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/record/scratch.h"
@@ -98,6 +101,41 @@ static void test_threads_are_counted_and_what_they_waited_never_shrinks(void)
 	CU_ASSERT(after.runqueue_ns >= during.runqueue_ns);
 	pthread_barrier_destroy(&barrier);
 	d9__process_state_end(&state);
+}
+
+static void *tell_cpus(void *arg)
+{
+	char (*cpus)[D9__BOUND_CPUS_MAX] = arg;
+	cpu_set_t all, one;
+	unsigned online = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	unsigned first = 0;
+	char expected[16];
+
+	CU_ASSERT_EQUAL(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(first, &all))
+		first++;
+	/* On as many as it may use it is bound if these are not all. */
+	CU_ASSERT_EQUAL(d9__bound_thread_cpus(tid, (unsigned)CPU_COUNT(&all), *cpus, sizeof(*cpus)),
+			0);
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof(one), &one), 0);
+	CU_ASSERT_EQUAL(d9__bound_thread_cpus(tid, online + 1, *cpus, sizeof(*cpus)), 1);
+	snprintf(expected, sizeof(expected), "%u", first);
+	CU_ASSERT_STRING_EQUAL(*cpus, expected);
+	/* One that is gone may run nowhere. */
+	CU_ASSERT_EQUAL(d9__bound_thread_cpus(0x7fffffff, online + 1, *cpus, sizeof(*cpus)), 0);
+	return NULL;
+}
+
+static void test_thread_that_may_not_run_everywhere_is_bound(void)
+{
+	char cpus[D9__BOUND_CPUS_MAX];
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, tell_cpus, &cpus);
+	pthread_join(thread, NULL);
 }
 
 static void test_throttling_is_read_from_both_versions_of_cgroups(void)
@@ -269,6 +307,8 @@ static const CU_TestInfo tests[] = {
 	{ "memory is what is resident", test_memory_is_what_is_resident },
 	{ "threads are counted, and what they waited never shrinks",
 	  test_threads_are_counted_and_what_they_waited_never_shrinks },
+	{ "thread that may not run everywhere is bound",
+	  test_thread_that_may_not_run_everywhere_is_bound },
 	{ "throttling is read from both versions of cgroups",
 	  test_throttling_is_read_from_both_versions_of_cgroups },
 	{ "throttling counts from the start", test_throttling_counts_from_the_start },
