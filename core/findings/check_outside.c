@@ -8,11 +8,15 @@
 
 #include "analyze/hot.h"
 #include "findings/check_parts.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* Told if it takes one in so many parts of the trace, or if one call takes so long. */
 #define OUTSIDE_PART 10
 #define OUTSIDE_NS   (10 * D9__MS_NS)
+
+/* A call that is so long has a check of its own. */
+#define LONG_NS (10 * D9__MS_NS)
 
 /* CPU time in the library without a callback is critical from here on. */
 #define LIBRARY_NS D9__SECOND_NS
@@ -78,6 +82,65 @@ static bool is_often(const struct d9__outside *outside)
 	       (outside->calls >= 20 && outside->ns - outside->max_ns >= outside->calls * 50 * D9__US_NS);
 }
 
+/* ---- watchers that are called in each round ---- */
+
+/*
+ * Whether |owner| computes in each round, whatever the loop woke for: libev's prepare and check
+ * watchers.  Where half of its calls bring data, or most are short and a few do the work, the round
+ * was for that; and calls that are long by themselves are told as such.
+ */
+static bool works_each_round(const struct d9__owner *owner)
+{
+	const struct d9__callback *callback = owner->callback;
+
+	return owner->kind == D9__OWNER_CALLBACK && callback->each_round && owner->calls &&
+	       owner->ns / owner->calls < LONG_NS && 2 * owner->blocked_ns < owner->ns &&
+	       2 * d9__io_useful(&owner->io) < owner->calls &&
+	       2 * d9__histogram_quantile(&callback->durations, 0.5) >= owner->ns / owner->calls;
+}
+
+static void each_round(struct d9__findings *findings, const struct d9__worker *worker,
+		       const struct d9__owners *owners, const struct d9__owner *owner)
+{
+	double share = d9__owners_share(owners, owner->ns - owner->blocked_ns);
+	uint64_t mean_ns = (owner->ns - owner->blocked_ns) / owner->calls;
+	struct d9__shown_name name = d9__finding_name(owner->callback);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, share > 0.5 ? D9__CRITICAL : D9__WARNING, owner->ns,
+		"Let a prepare or check watcher only look (at a flag, say), and do the work where "
+		"there is some: in the callback that makes it, by a timer, or in a thread. libev "
+		"calls it in each round of the loop, whatever that woke for, and all others wait "
+		"meanwhile.",
+		"%.*s computes in each round of worker %" PRIu64
+		"'s loop and has %.0f %% of its time: %s in each of %s calls.",
+		name.len, name.text, worker->id, 100 * share, d9__units_ns(mean_ns).text,
+		d9__units_count(owner->calls).text);
+	d9__finding_set_callback(findings, finding, owner->callback);
+	d9__finding_set_brief(
+		findings, finding, "computes in each round, %.0f %% of the time: %s, %s calls",
+		100 * share, d9__units_ns(mean_ns).text, d9__units_count(owner->calls).text);
+	d9__finding_explain(findings, finding, owner->callback);
+}
+
+static void check_each_round(struct d9__findings *findings)
+{
+	const struct d9__timeline *timeline = &findings->analysis->timeline;
+
+	for (size_t i = 0; i < timeline->n; i++) {
+		const struct d9__owners *owners = &findings->owners[i];
+
+		for (size_t j = 0; j < owners->n; j++) {
+			const struct d9__owner *owner = &owners->items[j];
+
+			if (owners->left_ns >= D9__SECOND_NS && works_each_round(owner) &&
+			    OUTSIDE_PART * (owner->ns - owner->blocked_ns) >= owners->left_ns)
+				each_round(findings, timeline->items[i], owners, owner);
+		}
+	}
+}
+
 void d9__check_source_time(struct d9__findings *findings)
 {
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
@@ -92,6 +155,7 @@ void d9__check_source_time(struct d9__findings *findings)
 			     (length_ns >= LENGTH_NS && outside->ns * OUTSIDE_PART >= length_ns)))
 				source_time(findings, callbacks->items[i], (enum d9__outside_phase)j);
 		}
+	check_each_round(findings);
 }
 
 /* The function that samples found |worker| in most outside of its callbacks, as long as they found

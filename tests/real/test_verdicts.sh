@@ -149,6 +149,15 @@ for loop in libevent libev glib; do
 	case $loop:${D9_ALL:-} in libev:* | *:yes) trampolines $loop ;; esac
 done
 
+# libev calls these in each round, whatever it woke for: by their share, as any other callback.
+rounds() {
+	pair "rounds-libev $1" source-time "on_$1" '/computes in each round/.test(f.brief) && /only look/.test(f.advice) &&
+		/flush_dirty/.test(f.on_cpu)'
+}
+
+rounds prepare
+[ "${D9_ALL:-}" != yes ] || rounds check
+
 # ---- the machine: figure, cause and remedy are on the first screen of 80 columns and 24 lines, of which the prompts have two ----
 
 # screen PROGRAM FIGURE REMEDY: and no callback is accused of what the machine does.

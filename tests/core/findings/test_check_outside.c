@@ -10,7 +10,8 @@
 #include "story.h"
 #include "support/d9_test.h"
 
-#define TICK "app+0x200 @ app+0x210"
+#define TICK  "app+0x200 @ app+0x210"
+#define FLUSH "app+0x300 @ app+0x310"
 
 #define MS(n)	   ((n)*UINT64_C(1000))
 #define SECONDS(n) ((n)*UINT64_C(1000000))
@@ -121,6 +122,77 @@ static void test_call_that_a_stop_made_long_hides_none_that_was_so_by_itself(voi
 	story_free(&s);
 }
 
+/*
+ * Three seconds of rounds of 10 ms in which a watcher of |kind| takes |us|, or only in one of ten
+ * ten times as much, and reads |reads| bytes in all; another callback takes 20 us of each.
+ */
+static void go_round(struct story *s, const char *kind, uint64_t us, bool sometimes, uint64_t reads)
+{
+	story_begin(s);
+	story_say(s, "source.io", "on");
+	story_spawn(s, 0, 1, FLUSH, kind);
+	story_spawn(s, 0, 2, TICK, "io");
+	for (unsigned i = 0; i < 300; i++) {
+		uint64_t at_us = MS(10) * i, took_us = us;
+
+		if (sometimes)
+			took_us = i % 10 ? 2 : 10 * us;
+		story_unpark(s, 0, at_us, 0);
+		story_poll(s, 0, at_us + 1, at_us + 21, 2, TICK);
+		story_poll(s, 0, at_us + 30, at_us + 30 + took_us, 1, FLUSH);
+		story_park(s, 0, at_us + 31 + took_us, 0);
+		if (i % 100 == 99 && reads)
+			story_io(s, at_us + MS(9), 1, &(struct story_io) { .reads = reads / 3 });
+	}
+	story_analyse(s);
+}
+
+static void test_watcher_that_computes_in_each_round_is_told_by_its_share(void)
+{
+	static const struct {
+		const char *kind;
+		uint64_t us;
+		enum d9__severity severity;
+	} ill[] = { { "prepare", 8000, D9__CRITICAL },
+		    { "check", 3000, D9__WARNING },
+		    { "prepare", 1200, D9__WARNING } };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct story s;
+
+		go_round(&s, ill[i].kind, ill[i].us, false, 0);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "source-time");
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x300");
+		CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, ill[i].severity);
+		CU_ASSERT(has(story_finding(&s, 0)->brief, "computes in each round"));
+		CU_ASSERT(has(story_finding(&s, 0)->advice, "only look"));
+		story_free(&s);
+	}
+}
+
+static void test_watcher_that_looks_or_does_the_round_s_work_is_not_told(void)
+{
+	static const struct {
+		const char *kind;
+		uint64_t us;
+		bool sometimes;
+		uint64_t reads;
+	} well[] = {
+		{ "prepare", 500, false, 0 },	 /* it looks */
+		{ "io", 3000, false, 0 },	 /* it is called for what happens */
+		{ "prepare", 3000, false, 300 }, /* it serves, as gevent's does */
+		{ "prepare", 600, true, 0 },	 /* it works where there is something to do */
+	};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct story s;
+
+		go_round(&s, well[i].kind, well[i].us, well[i].sometimes, well[i].reads);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "source-time")->check, "");
+		story_free(&s);
+	}
+}
+
 static CU_TestInfo tests[] = {
 	{ "a wait that computes until the trace ends is the library's",
 	  test_wait_that_computes_until_the_trace_ends_is_the_library_s },
@@ -129,6 +201,10 @@ static CU_TestInfo tests[] = {
 	{ "a stop is told, and in no account", test_stop_is_told_and_in_no_account },
 	{ "a call that a stop made long hides none that was so by itself",
 	  test_call_that_a_stop_made_long_hides_none_that_was_so_by_itself },
+	{ "a watcher that computes in each round is told by its share",
+	  test_watcher_that_computes_in_each_round_is_told_by_its_share },
+	{ "a watcher that looks, or does the round's work, is not told",
+	  test_watcher_that_looks_or_does_the_round_s_work_is_not_told },
 	CU_TEST_INFO_NULL,
 };
 
