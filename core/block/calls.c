@@ -13,7 +13,9 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -116,7 +118,7 @@ static inline void count_accept(int fd, int64_t result)
 #define ACCEPT		       count_accept(fd, result)
 
 typedef struct hostent *host_t;
-typedef FILE *file_t;
+typedef char *text_t;
 
 /*
  * The first half are calls that loop libraries make only where they may well wait; the others are the loop's own work on
@@ -182,9 +184,7 @@ typedef FILE *file_t;
 	X(int, sem_timedwait, "sem_timedwait", -1, (sem_t *sem, const struct timespec *until), sem, until) \
 	X(int, sem_clockwait, "sem_clockwait", -1, \
 	  (sem_t *sem, clockid_t clock, const struct timespec *until), sem, clock, until) \
-	X(int, system, "system", -1, (const char *command), command) \
-	X(file_t, popen, "popen", -1, (const char *command, const char *mode), command, mode) \
-	X(int, pclose, "pclose", -1, (FILE *stream), stream)
+	X(int, system, "system", -1, (const char *command), command)
 
 #define RARE_IO(X) \
 	X(ssize_t, pread, "pread", READ(n, 0), \
@@ -275,6 +275,127 @@ typedef FILE *file_t;
 	  (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask), fd, events, n, timeout, \
 	  mask)
 
+/*
+ * stdio writes and reads inside the C library, where no wrapper is.  Functions for single letters
+ * are left out, as programs call them in a row; and printf() and fprintf(), whose arguments cannot
+ * be passed on.
+ */
+#define STREAMS(X)                                                                                 \
+	X(int, fflush, (FILE * stream), stream)                                                    \
+	X(int, fputs, (const char *text, FILE *stream), text, stream)                              \
+	X(size_t, fwrite, (const void *data, size_t size, size_t n, FILE *stream), data, size, n,  \
+	  stream)                                                                                  \
+	X(int, vfprintf, (FILE * stream, const char *format, va_list args), stream, format, args)  \
+	X(int, __vfprintf_chk, (FILE * stream, int flag, const char *format, va_list args),        \
+	  stream, flag, format, args)                                                              \
+	X(text_t, fgets, (char *line, int size, FILE *stream), line, size, stream)                 \
+	X(text_t, __fgets_chk, (char *line, size_t room, int size, FILE *stream), line, room,      \
+	  size, stream)                                                                            \
+	X(size_t, fread, (void *data, size_t size, size_t n, FILE *stream), data, size, n, stream) \
+	X(size_t, __fread_chk, (void *data, size_t room, size_t size, size_t n, FILE *stream),     \
+	  data, room, size, n, stream)                                                             \
+	X(ssize_t, getline, (char **line, size_t *size, FILE *stream), line, size, stream)         \
+	X(ssize_t, getdelim, (char **line, size_t *size, int end, FILE *stream), line, size, end,  \
+	  stream)                                                                                  \
+	X(ssize_t, __getdelim, (char **line, size_t *size, int end, FILE *stream), line, size,     \
+	  end, stream)
+
+/*
+ * Streams of popen() that are open, the first few: who reads them waits for a child.  Only
+ * addresses, which pclose() and fclose() take out again.
+ */
+static _Atomic(FILE *) children[16];
+
+static void note_child(FILE *stream)
+{
+	for (unsigned i = 0; stream && i < sizeof(children) / sizeof(children[0]); i++) {
+		FILE *none = NULL;
+
+		/* relaxed: an address, behind which nothing is read */
+		if (atomic_compare_exchange_strong_explicit(&children[i], &none, stream,
+							    memory_order_relaxed,
+							    memory_order_relaxed))
+			return;
+	}
+}
+
+static void forget_child(FILE *stream)
+{
+	for (unsigned i = 0; stream && i < sizeof(children) / sizeof(children[0]); i++) {
+		FILE *known = stream;
+
+		if (atomic_load_explicit(&children[i], memory_order_relaxed) == stream)
+			atomic_compare_exchange_strong_explicit(&children[i], &known, NULL,
+								memory_order_relaxed,
+								memory_order_relaxed);
+	}
+}
+
+/* |function| as programs write it: "fgets" of "__fgets_chk"; of a child's stream by what it waits
+ * for. */
+static const char *name_of(const FILE *stream, const char *function)
+{
+	for (unsigned i = 0; i < sizeof(children) / sizeof(children[0]); i++)
+		if (stream && atomic_load_explicit(&children[i], memory_order_relaxed) == stream)
+			return "popen stream";
+	if (!strcmp(function, "__fgets_chk"))
+		return "fgets";
+	if (!strcmp(function, "__fread_chk"))
+		return "fread";
+	if (!strcmp(function, "__vfprintf_chk"))
+		return "vfprintf";
+	return !strcmp(function, "__getdelim") ? "getline" : function;
+}
+
+/* A program that waits for its first call to be recorded is not started by what it prints. */
+#define STREAM_CALL(type, function, params, ...)                                                   \
+	static type(*real_##function) params;                                                      \
+                                                                                                   \
+	static type hook_##function params                                                         \
+	{                                                                                          \
+		uint64_t begin_ns = d9__block_is_inside() ? d9__block_begin() : 0;                 \
+		type result;                                                                       \
+                                                                                                   \
+		if (__builtin_expect(!begin_ns, 1))                                                \
+			return D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                       \
+		result = D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                             \
+		D9__BLOCK_END(begin_ns, name_of(stream, #function),                                \
+			      D9__BLOCK_REAL(real_##function), -1);                                \
+		return result;                                                                     \
+	}
+
+static FILE *(*real_popen)(const char *command, const char *mode);
+
+static FILE *hook_popen(const char *command, const char *mode)
+{
+	uint64_t begin_ns = d9__block_begin();
+	FILE *result = D9__BLOCK_REAL(real_popen)(command, mode);
+
+	if (begin_ns)
+		D9__BLOCK_END(begin_ns, "popen", D9__BLOCK_REAL(real_popen), -1);
+	note_child(result);
+	return result;
+}
+
+/* A stream that ends is no child's any more when its memory may be another one's. */
+#define CLOSE_CALL(function)                                                                       \
+	static int (*real_##function)(FILE * stream);                                              \
+                                                                                                   \
+	static int hook_##function(FILE *stream)                                                   \
+	{                                                                                          \
+		uint64_t begin_ns = d9__block_is_inside() ? d9__block_begin() : 0;                 \
+		int result;                                                                        \
+                                                                                                   \
+		forget_child(stream);                                                              \
+		result = D9__BLOCK_REAL(real_##function)(stream);                                  \
+		if (begin_ns)                                                                      \
+			D9__BLOCK_END(begin_ns, #function, D9__BLOCK_REAL(real_##function), -1);   \
+		return result;                                                                     \
+	}
+
+STREAMS(STREAM_CALL)
+CLOSE_CALL(pclose)
+CLOSE_CALL(fclose)
 RARE(D9__BLOCK_CALL)
 RARE_IO(IO_CALL)
 USUAL_IO(IO_CALL)
@@ -305,7 +426,8 @@ FCNTL(fcntl64)
 	  .place = D9__GOT_IN_OTHERS | D9__GOT_SCOPE },
 
 const struct d9__got_hook d9__call_hooks[] = {
-	RARE(HOOK) RARE_IO(HOOK) USUAL_IO(HOOK) USUAL(HOOK) HOOK(int, fcntl) HOOK(int, fcntl64)
+	RARE(HOOK) RARE_IO(HOOK) USUAL_IO(HOOK) USUAL(HOOK) STREAMS(HOOK) HOOK(int, fcntl)
+	HOOK(int, fcntl64) HOOK(FILE *, popen) HOOK(int, pclose) HOOK(int, fclose)
 };
 
 #define COUNT(...) +1

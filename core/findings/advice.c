@@ -23,6 +23,8 @@
 	"unix_stream_read_generic "
 #define WRITES                                                                                     \
 	" write writev pwrite pwritev send sendto sendmsg sendmmsg sendfile splice pipe_write "
+#define STREAM_READS	" fgets fread getline getdelim "
+#define STREAM_WRITES	" fflush fclose fputs fwrite vfprintf "
 #define CONNECTS	" connect accept accept4 inet_stream_connect "
 #define WAITS_FOR_CHILD " wait wait3 wait4 waitpid waitid do_wait system pclose popen "
 #define LOOKS_UP_NAME	" getaddrinfo getnameinfo gethostbyname gethostbyaddr "
@@ -78,6 +80,13 @@ static const struct remedy slept[] = {
 		  "have no such state, so write them in a thread. It writes to what is full, as "
 		  "descriptors 1 and 2 are "
 		  "if nobody reads the log, or to a slow disk." },
+	{ STREAM_READS,
+	  "Read the descriptor when the loop says that it is readable (fileno(), O_NONBLOCK), and "
+	  "files in a thread: stdio waits in it for what has not come yet." },
+	{ STREAM_WRITES,
+	  "Write in a thread, or keep lines in memory and write() them when the loop says that the "
+	  "descriptor takes them (O_NONBLOCK, but not below stdio, which loses what does not fit): "
+	  "stdio waits in it for who reads the log, or for a slow disk." },
 	{ CONNECTS, "Make the socket non-blocking (O_NONBLOCK) before, and let the loop tell when "
 		    "it is ready: it waits for "
 		    "the peer." },
@@ -161,7 +170,7 @@ static bool is_among(const char *place, const char *names)
 
 bool d9__advice_is_io(const char *function)
 {
-	return is_among(function, READS WRITES CONNECTS);
+	return is_among(function, READS WRITES CONNECTS STREAM_READS STREAM_WRITES);
 }
 
 static const char *find(const struct d9__findings *findings, const struct remedy *remedies,

@@ -86,6 +86,8 @@ more libevent:yields 'long-callback ask_worker' 'hand the result over'
 judged libevent:looks 'spin on_frame' 'nothing is read from it'
 judged libevent:joins 'blocked-callback on_render' 'hand the result over'
 more libevent:reads 'blocked-callback authorise' 'O_NONBLOCK'
+# Inside the C library: by the child that the stream belongs to.
+more libevent:asks_child 'blocked-callback on_metrics' 'SIGCHLD'
 
 # Beside a program that burns the CPU which this one may use, and has seventy times as much of it: a lock's holder
 # that computes for half a millisecond has it for many.

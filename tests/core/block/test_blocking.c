@@ -11,6 +11,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
@@ -71,6 +72,48 @@ static void test_a_long_call_in_a_callback_is_recorded_with_descriptor_and_stack
 	CU_ASSERT(sample_at(0)->pcs[1] > (uintptr_t)record_fsync &&
 		  sample_at(0)->pcs[1] < (uintptr_t)record_fsync + 4096);
 	end_callback();
+}
+
+/* ---- stdio ---- */
+
+static char *slow_fgets(char *line, int size, FILE *stream)
+{
+	(void)size, (void)stream;
+	loop_ns += 25 * MS;
+	return line;
+}
+
+static int slow_fflush(FILE *stream)
+{
+	loop_ns += 25 * MS;
+	return stream ? 3 : 4;
+}
+
+static void test_stdio_that_waits_is_told_and_a_child_s_stream_by_the_child(void)
+{
+	FILE *(*open_child)(const char *, const char *) = wrapped("popen");
+	int (*close_child)(FILE *) = wrapped("pclose");
+	char *(*get)(char *, int, FILE *) = wrap("fgets", (void *)slow_fgets);
+	int (*flush)(FILE *) = wrap("fflush", (void *)slow_fflush);
+	FILE *child = open_child("exit 3", "r");
+	char line[8];
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(child);
+	CU_ASSERT_PTR_EQUAL(get(line, 8, stdin), line); /* in no callback */
+	begin_callback();
+	CU_ASSERT_PTR_EQUAL(get(line, 8, stdin), line);
+	CU_ASSERT_PTR_EQUAL(get(line, 8, child), line);
+	CU_ASSERT_EQUAL(flush(NULL), 4);
+	CU_ASSERT_EQUAL(WEXITSTATUS(close_child(child)), 3);
+	CU_ASSERT_PTR_EQUAL(get(line, 8, child), line); /* the address may be another one's */
+	take_records();
+	end_callback();
+	CU_ASSERT_EQUAL_FATAL(n_calls, 4);
+	CU_ASSERT_STRING_EQUAL(call_at(0)->function, "fgets");
+	CU_ASSERT_STRING_EQUAL(call_at(1)->function, "popen stream");
+	CU_ASSERT_STRING_EQUAL(call_at(2)->function, "fflush");
+	CU_ASSERT_STRING_EQUAL(call_at(3)->function, "fgets");
+	CU_ASSERT_EQUAL(call_at(0)->fd, -1);
 }
 
 static void test_short_calls_and_those_outside_of_callbacks_are_not_recorded(void)
@@ -383,7 +426,9 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "a long call in a callback is recorded, with descriptor and stack",
 		  test_a_long_call_in_a_callback_is_recorded_with_descriptor_and_stack },
-		{ "short calls, and those outside of callbacks, are not recorded",
+		{ "stdio that waits is told, and a child's stream by the child",
+	  test_stdio_that_waits_is_told_and_a_child_s_stream_by_the_child },
+	{ "short calls, and those outside of callbacks, are not recorded",
 		  test_short_calls_and_those_outside_of_callbacks_are_not_recorded },
 		{ "the wait of a loop inside a callback is no call that blocks",
 		  test_the_wait_of_a_loop_inside_a_callback_is_no_call_that_blocks },

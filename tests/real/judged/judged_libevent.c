@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -509,6 +510,38 @@ static void reads(bool innocent, double seconds)
 	event_base_dispatch(base);
 }
 
+/* A child's answer, read by stdio; the innocent reads a file like that. */
+static __attribute__((noinline)) void ask_child(void)
+{
+	FILE *stream = is_innocent ? fopen("/proc/self/statm", "r")
+				   : popen("sleep 0.06; echo 12", "r");
+	char line[64];
+
+	if (!stream)
+		return;
+	while (fgets(line, sizeof(line), stream))
+		;
+	if (is_innocent)
+		fclose(stream);
+	else
+		pclose(stream);
+}
+
+static void on_metrics(evutil_socket_t fd, short what, void *arg)
+{
+	UNUSED;
+	ask_child();
+}
+
+static void asks_child(bool innocent, double seconds)
+{
+	struct event_base *base = with_clients(seconds);
+
+	is_innocent = innocent;
+	every(base, 200, on_metrics, NULL);
+	event_base_dispatch(base);
+}
+
 /* ---- one round, priorities ---- */
 
 static struct event *again;
@@ -722,6 +755,7 @@ int main(int argc, char **argv)
 		{ "yields", yields },
 		{ "joins", joins },
 		{ "reads", reads },
+	{ "asks_child", asks_child },
 		{ "endless_round", endless_round },
 		{ "starved", starved },
 		{ "clients", clients },
