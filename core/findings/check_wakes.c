@@ -246,6 +246,15 @@ static void check_nothing_called(struct d9__findings *findings)
 /* ---- what is called brings nothing ---- */
 
 /*
+ * Whether half of the calls and more took connections, or tried to.  A function that serves all
+ * descriptors of a program (gevent's) takes some, and is no listener.
+ */
+static bool is_listener(const struct d9__io *io, uint64_t calls)
+{
+	return io->accepts && 2 * io->accepts >= calls;
+}
+
+/*
  * Of the wakes in which nothing but the callback was called, how many brought nothing, at the
  * least: a call that brought something may have tried until there was no more, and those beside
  * others are the ones without.
@@ -256,7 +265,8 @@ static uint64_t empty_wakes(const struct d9__callback_on *on, uint64_t ends)
 	uint64_t useless = io->again + less(io->eof + io->errors, ends);
 	/* A listener is called for connections: what it reads from them and writes to them comes
 	 * after. */
-	uint64_t useful = io->accepts ? less(io->accepts, useless) : d9__io_useful(io);
+	uint64_t useful =
+		is_listener(io, on->calls) ? less(io->accepts, useless) : d9__io_useful(io);
 	uint64_t empty = less(on->calls, useful + ends);
 
 	/* Calls that take long do something, whatever their reads bring. */
@@ -266,9 +276,9 @@ static uint64_t empty_wakes(const struct d9__callback_on *on, uint64_t ends)
 	return on->alone ? (uint64_t)((double)empty * (double)on->wakes / (double)on->alone) : 0;
 }
 
-static const char *nobody_knew(const struct d9__io *io, const struct nothing *nothing)
+static const char *nobody_knew(const struct d9__io *io, const struct nothing *nothing, bool listens)
 {
-	if (io->accepts)
+	if (listens)
 		return "Let one loop take connections and hand them over, or give each loop a "
 		       "listener of its own "
 		       "(SO_REUSEPORT), or have the kernel wake one of them (EPOLLEXCLUSIVE): all "
@@ -282,10 +292,11 @@ static const char *nobody_knew(const struct d9__io *io, const struct nothing *no
 }
 
 static void brings_nothing(struct d9__findings *findings, const struct d9__callback *callback,
-			   const struct nothing *nothing, const struct d9__io *io, bool timer)
+			   const struct nothing *nothing, const struct d9__io *io, bool timer,
+			   bool listens)
 {
 	uint64_t rate = d9__finding_rate((uint64_t)nothing->rate, D9__SECOND_NS);
-	bool herd = io->accepts || (nothing->loops > 1 && !timer);
+	bool herd = listens || (nothing->loops > 1 && !timer);
 	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char loops[160], why[96];
@@ -295,7 +306,7 @@ static void brings_nothing(struct d9__findings *findings, const struct d9__callb
 				  timer ? "Wait for the descriptor instead of looking by a timer: "
 					  "add it to the loop for reading, and it is "
 					  "called when there is something."
-					: nobody_knew(io, nothing),
+					: nobody_knew(io, nothing, listens),
 				  "%.*s wakes its loop %s times a second for nothing%s: %s%s.",
 				  name.len, name.text, d9__units_count(rate).text,
 				  describe_loops(nothing, loops, sizeof(loops)), why,
@@ -347,7 +358,8 @@ static void check_brings_nothing(struct d9__findings *findings, const struct d9_
 		calls += on->calls;
 	}
 	if (nothing.most && !is_told(findings, callback))
-		brings_nothing(findings, callback, &nothing, &io, 2 * timers > calls);
+		brings_nothing(findings, callback, &nothing, &io, 2 * timers > calls,
+			       is_listener(&io, calls));
 }
 
 void d9__check_empty_wakes(struct d9__findings *findings)

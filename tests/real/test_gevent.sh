@@ -30,3 +30,9 @@ equal "answers" "answers $((connections * messages)) loop gevent.libev.corecext"
 io=$(report "$dir/second" 'r.callbacks.filter((c) => c.kind === "io").reduce((n, c) => n + c.polls, 0)')
 [ "$io" -ge $((connections * messages / 4)) ] || fail "$io polls of descriptors"
 "$dial9" info "$dir/second" | grep -q "loop.libev.capabilities.*poll=full" || fail "not in full mode"
+
+# One function of gevent's serves all: it takes connections, reads until there is no more, and answers.
+(record "$dir/served" "$python" "$top_srcdir/tests/real/gevent_echo.py" 100 400 >"$dir/recorded")
+accused=$(report "$dir/served" 'r.findings.filter((f) => f.severity !== "info" &&
+	/^(source-time|empty-wakes|spin|works-for-nothing)$/.test(f.check)).map((f) => f.check + " " + f.name).join(", ")')
+equal "accused" "" "$accused"

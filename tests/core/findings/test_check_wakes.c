@@ -103,6 +103,19 @@ static void test_listener_that_others_outrun_wakes_for_nothing_whatever_it_write
 	story_free(&s);
 }
 
+/* One function for all descriptors, as gevent has: it took a few connections, reads until there is
+ * no more, and answers. */
+static void test_function_that_serves_and_took_connections_too_is_no_listener(void)
+{
+	struct story s;
+
+	answers(&s,
+		&(struct story_io) { .reads = 1000, .again = 500, .writes = 500, .accepts = 10 },
+		FD);
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
+	story_free(&s);
+}
+
 /* A loop of libevent that sleeps. */
 static void begin(struct story *s)
 {
@@ -276,7 +289,9 @@ static void test_process_that_computes_outside_of_its_loops_is_told(void)
 int main(void)
 {
 	static CU_TestInfo tests[] = {
-		{ "listener that others outrun wakes for nothing, whatever it writes",
+		{ "function that serves, and took connections too, is no listener",
+	  test_function_that_serves_and_took_connections_too_is_no_listener },
+	{ "listener that others outrun wakes for nothing, whatever it writes",
 	  test_listener_that_others_outrun_wakes_for_nothing_whatever_it_writes },
 	{ "callback that wakes and reads nothing is named",
 		  test_callback_that_wakes_and_reads_nothing_is_named },
