@@ -14,6 +14,7 @@
 #include "base/descriptors.h"
 #include "base/dir.h"
 #include "base/hash.h"
+#include "base/sandbox.h"
 #include "base/time.h"
 #include "record/process_state.h"
 #include "ring/emit_inl.h"
@@ -371,7 +372,8 @@ static void write_figures(struct d9__slot *own, uint64_t now_ns,
 void d9__process_state_write(struct d9__process_state *state, struct d9__slot *own, uint64_t now_ns)
 {
 	struct d9__process_figures found;
-	bool known = state->threads_known;
+	/* A filter that the program has set may not know what is asked for here. */
+	bool known = state->threads_known && !d9__sandbox_is_shut();
 
 	d9__process_state_look(state, now_ns, &found);
 	state->told_ns = found.throttled_ns;
