@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A dead process's ring with anything changed in it, and beside it a segment that the process left
- * open: looked at as `dial9 status` does, recovered, and what that wrote is read.  No crash, no hang,
- * and what was recovered is a trace without damage.
+ * open: looked at as `dial9 status` does, recovered, and what that wrote is read.  No crash, no
+ * hang, and what was recovered is a trace without damage.
  *
  * The input is a row of changes, each {place, index, offset low, offset high, length, bytes}: see
  * change().  The ring under them is one that was really recorded.
@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <dial9/loop.h>
 #include <dial9/reader.h>
 
 #include "core/record/fixture.h"
@@ -26,14 +27,15 @@
 #include "ring/ring_view.h"
 #include "ring/side_ring.h"
 #include "segment/writer.h"
+#include "span/span_events.h"
 
-#define CHUNKS	   4
+#define CHUNKS	   5
 #define RING_BYTES (D9__RING_CHUNKS_AT + CHUNKS * D9__CHUNK_SIZE)
 #define BOOT_ID	   "fuzz-1"
 #define HEAD_LEN   5
 #define PATH_LEN   1024
 
-static uint8_t *recorded;	  /* the ring as it was */
+static uint8_t *recorded;	    /* the ring as it was */
 static uint32_t chunk_used[CHUNKS]; /* bytes of each that mean something */
 static char scratch[64];
 
@@ -91,9 +93,59 @@ static void keep_ring(void)
 	}
 }
 
+/* A callback that hangs, in a function that its library has called, as the flush thread told of it.
+ */
+static void hang(struct d9__slot *slot, uint64_t ns, uint32_t name)
+{
+	struct d9__ring_health *health = d9__ring.health;
+	struct d9__ring_inner *inner =
+		(struct d9__ring_inner *)(void *)(d9__ring.base + D9__RING_INNER_AT);
+
+	d9__emit_poll_woken(slot, ns, 1, 0, 9, name, 500 << 4 | D9_WAKE_DEFERRED);
+	health->state = D9__STATE_RECORDING;
+	health->tick_ns = ns + 2 * D9__OPEN_CALL_NS;
+	health->n_open = 1;
+	health->open[0] = (struct d9__ring_open) {
+		.since_ns = ns, .task = 9, .worker = 1, .span = "on_body"
+	};
+	*inner = (struct d9__ring_inner) {
+		.since_ns = ns + 100, .task = 9, .worker = 1, .library = "own", .name = "on_body"
+	};
+	atomic_store(&inner->id, 77);
+}
+
+/* A slot whose polls tell their wakes, with calls of a library, and the ring as it is when it
+ * hangs. */
+static void *record_told(void *arg)
+{
+	static const uint64_t wakes[] = { 1, 300 << 4 | D9_WAKE_ACTIVE, 1,
+					  200 << 4 | D9_WAKE_DEFERRED, 100 << 4 | D9_WAKE_FD };
+	struct d9__slot *slot = d9__slot_self();
+	struct d9__builder description = { 0 };
+	uint32_t name = d9__name_intern("program+0x30 @ program+0x40", 27);
+	int type = d9__span_call_register("own");
+	uint64_t ns = UINT64_C(1000100000);
+
+	(void)arg;
+	fuzz_require(type > 0, "calls have a type");
+	for (uint64_t i = 0; i < sizeof(wakes) / sizeof(wakes[0]); i++, ns += 1000) {
+		d9__emit_unpark(slot, ns - 50, 1, 0, 0, 0, d9__slot_tid(slot));
+		d9__emit_poll_woken(slot, ns, 1, 0, 8 + i % 2, name, wakes[i]);
+		d9__span_write_call(
+			slot, ns + 90, 1,
+			&(struct d9__span_call) { (uint32_t)type, name, ns + 10, i % 2 * 70 });
+		d9__emit_poll_end(slot, ns + 400, 1);
+	}
+	hang(slot, ns, name);
+	d9__writer_describe(&description);
+	d9__ring_set_description(description.data, description.len);
+	d9__builder_release(&description);
+	keep_ring();
+	return NULL;
+}
+
 static void prepare(void)
 {
-	struct d9__builder description = { 0 };
 	pthread_t thread;
 
 	fixture_ring(CHUNKS);
@@ -104,11 +156,10 @@ static void prepare(void)
 		d9__note(D9_LOG_WARNING, "line %u of the recorder's log", i);
 	fuzz_require(!pthread_create(&thread, NULL, record_more, NULL), "a thread can be made");
 	pthread_join(thread, NULL);
-	d9__writer_describe(&description);
-	d9__ring_set_description(description.data, description.len);
-	d9__builder_release(&description);
-	keep_ring();
-	strcpy(scratch, access("/dev/shm", W_OK) ? "/tmp/fuzz_ring.XXXXXX" : "/dev/shm/fuzz_ring.XXXXXX");
+	fuzz_require(!pthread_create(&thread, NULL, record_told, NULL), "a thread can be made");
+	pthread_join(thread, NULL);
+	strcpy(scratch,
+	       access("/dev/shm", W_OK) ? "/tmp/fuzz_ring.XXXXXX" : "/dev/shm/fuzz_ring.XXXXXX");
 	fuzz_require(mkdtemp(scratch) != NULL, "a directory can be made");
 }
 
@@ -119,7 +170,20 @@ static void clean_up(void)
 
 /* ---- changes ---- */
 
-enum place { HEADER, SLOT, CHUNK_HEADER, CHUNK, LOSSES, LEAD, PAGES, CUT, SEGMENT, NOTES, PLACES };
+enum place {
+	HEADER,
+	SLOT,
+	CHUNK_HEADER,
+	CHUNK,
+	LOSSES,
+	LEAD,
+	PAGES,
+	CUT,
+	SEGMENT,
+	NOTES,
+	INNER,
+	PLACES
+};
 
 struct input {
 	uint8_t *ring;
@@ -166,6 +230,10 @@ static void change(struct input *in, unsigned place, unsigned index, size_t offs
 	case NOTES: /* lines that stand whole in it are words with a sum: most changes lose one */
 		at = D9__RING_NOTES_AT;
 		room = sizeof(struct d9__notes);
+		break;
+	case INNER:
+		at = D9__RING_INNER_AT;
+		room = D9__RING_OPEN_MAX * sizeof(struct d9__ring_inner);
 		break;
 	case CUT:
 		in->ring_len = offset * 13 % (RING_BYTES + 1);
@@ -243,7 +311,8 @@ static void look_at_notes(const struct d9__ring_view *view)
 		return;
 	while (d9__notes_next(&notes, &at, &line)) {
 		fuzz_require(at > before && at <= D9__NOTE_WORDS, "the reader gets on");
-		fuzz_require(line.level <= D9_LOG_INFO && strlen(line.text) <= D9__NOTE_TEXT, "a line is whole");
+		fuzz_require(line.level <= D9_LOG_INFO && strlen(line.text) <= D9__NOTE_TEXT,
+			     "a line is whole");
 		before = at;
 	}
 }
