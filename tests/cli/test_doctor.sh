@@ -47,7 +47,7 @@ checks variables
 DIAL9_MODE=flight DIAL9_FOLLOW=0 "$dial9" doctor >found
 checks variables
 (
-	unset DIAL9_TRACE_DIR
+	unset DIAL9_TRACE_DIR DIAL9_PRESSURE
 	"$dial9" doctor >found
 	checks variables
 )
