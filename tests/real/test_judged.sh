@@ -34,6 +34,12 @@ warnings() {
 		.map((f) => f.check + " " + f.name).join(", ")'
 }
 
+# Of $library and $name.
+record_both() {
+	record guilty "$library" "$name"
+	record twin "$library" "$name" innocent
+}
+
 # judged LIBRARY:NAME "CHECK OWNER" [WORDS in sentence or advice]
 judged() {
 	case $wanted in "  " | *" $1 "*) ;; *) return 0 ;; esac
@@ -56,7 +62,7 @@ judged() {
 		"$dial9" report "$dir/twin" | head -12
 		fail "$1: the innocent twin is accused: $found"
 	}
-	promise_holds "$dir/guilty" "$dir/twin"
+	promise_holds "$dir/guilty" "$dir/twin" record_both
 	echo "$1: $2; its twin is silent"
 }
 
