@@ -15,6 +15,7 @@
 #include "block/calls.h"
 #include "block/holders.h"
 #include "block/locks.h"
+#include "block/prints.h"
 #include "block/signal_waits.h"
 #include "block/stack.h"
 #include "block/waits.h"
@@ -43,7 +44,10 @@ static struct d9__images loops = { .names = loop_names };
 
 #define WAITS (D9__WAIT_HOOKS + D9__LOCK_HOOKS)
 
-static struct d9__got_hook waits[WAITS], loop_calls[D9__CALL_HOOKS_RARE], loop_waits[WAITS];
+#define CALLS (D9__CALL_HOOKS + D9__PRINT_HOOKS)
+
+static struct d9__got_hook calls[CALLS], waits[WAITS], loop_calls[D9__CALL_HOOKS_RARE],
+	loop_waits[WAITS];
 
 #define TABLE(all_hooks)                                                                           \
 	{                                                                                          \
@@ -59,8 +63,8 @@ static struct d9__got_hook waits[WAITS], loop_calls[D9__CALL_HOOKS_RARE], loop_w
 		.n_hooks = sizeof(all_hooks) / sizeof((all_hooks)[0]), .reach = D9__GOT_NEEDED     \
 	}
 
-static struct d9__got_table tables[] = { TABLE(d9__call_hooks), TABLE(waits),
-					 LOOP_TABLE(loop_calls), LOOP_TABLE(loop_waits) };
+static struct d9__got_table tables[] = { TABLE(calls), TABLE(waits), LOOP_TABLE(loop_calls),
+					 LOOP_TABLE(loop_waits) };
 
 #define N_TABLES (sizeof(tables) / sizeof(tables[0]))
 
@@ -89,6 +93,9 @@ static void fill_tables(void)
 	 * for readers and writers. */
 	size_t n_waits = tsan_init ? WAITS - D9__LOCK_HOOKS_RWLOCKS : WAITS;
 
+	memcpy(calls, d9__call_hooks, sizeof(d9__call_hooks));
+	memcpy(calls + D9__CALL_HOOKS, d9__print_hooks, sizeof(d9__print_hooks));
+	tables[0].n_hooks = d9__prints_find() ? CALLS : D9__CALL_HOOKS;
 	memcpy(waits, d9__wait_hooks, sizeof(d9__wait_hooks));
 	memcpy(waits + D9__WAIT_HOOKS, d9__lock_hooks, sizeof(d9__lock_hooks));
 	memcpy(loop_waits, waits, sizeof(waits));

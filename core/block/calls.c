@@ -277,8 +277,7 @@ typedef char *text_t;
 
 /*
  * stdio writes and reads inside the C library, where no wrapper is.  Functions for single letters
- * are left out, as programs call them in a row; and printf() and fprintf(), whose arguments cannot
- * be passed on.
+ * are left out, as programs call them in a row; printf() and fprintf() are in prints.c.
  */
 #define STREAMS(X)                                                                                 \
 	X(int, fflush, (FILE * stream), stream)                                                    \

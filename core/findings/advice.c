@@ -24,7 +24,7 @@
 #define WRITES                                                                                     \
 	" write writev pwrite pwritev send sendto sendmsg sendmmsg sendfile splice pipe_write "
 #define STREAM_READS	" fgets fread getline getdelim "
-#define STREAM_WRITES	" fflush fclose fputs fwrite vfprintf "
+#define STREAM_WRITES	" fflush fclose fputs fwrite printf fprintf vfprintf "
 #define CONNECTS	" connect accept accept4 inet_stream_connect "
 #define WAITS_FOR_CHILD " wait wait3 wait4 waitpid waitid do_wait system pclose popen "
 #define LOOKS_UP_NAME	" getaddrinfo getnameinfo gethostbyname gethostbyaddr "

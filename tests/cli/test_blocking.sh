@@ -429,6 +429,94 @@ for when in '0 1000' '3 5'; do
 	echo
 done
 
+say "a log that is printed into a full pipe, and by a fprintf() of the program's own"
+cat >prints.c <<'END'
+#define _GNU_SOURCE
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static FILE *log_file;
+
+#ifdef OWN
+int fprintf(FILE *stream, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	fputs("own: ", stream);
+	va_start(args, format);
+	n = vfprintf(stream, format, args);
+	va_end(args);
+	return n;
+}
+#endif
+
+__attribute__((noinline)) static int log_line(const char *text, int n)
+{
+	int length = fprintf(log_file, "%s, %d of %.1f\n", text, n, 8.5);
+
+	__asm__ volatile("");
+	return length;
+}
+
+static void on_request(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd, (void)what, (void)base;
+	printf("%d letters\n", log_line("served", 7));
+	__asm__ volatile("");
+}
+
+/* Reads after a while, and says what came behind the bytes that fill the pipe. */
+static void read_late(int fd, int full)
+{
+	char text[5000];
+	int n = 0, got;
+
+	usleep(50000);
+	while ((got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
+		n += got;
+	text[n] = 0;
+	write(1, text + full, n - full);
+	_exit(0);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+	int fds[2], full;
+
+	if (pipe(fds))
+		return 1;
+	full = fcntl(fds[1], F_SETPIPE_SZ, 4096);
+	if (full != 4096 || write(fds[1], calloc(1, full), full) != full)
+		return 1;
+	if (!fork()) {
+		close(fds[1]);
+		read_late(fds[0], full);
+	}
+	log_file = fdopen(fds[1], "w");
+	setvbuf(log_file, NULL, _IOLBF, 1000);
+	event_base_once(base, -1, EV_TIMEOUT, on_request, NULL, &(struct timeval){ 0, 10000 });
+	event_base_dispatch(base);
+	fclose(log_file);
+	wait(NULL);
+	return 0;
+}
+END
+for way in '-O1' '-O2 -D_FORTIFY_SOURCE=2' '-O1 -DOWN -rdynamic -fno-builtin'; do
+	# shellcheck disable=SC2086 # words
+	cc -g -w $way -o prints prints.c -levent || exit 99
+	rm -rf prints.tr
+	"$dial9" record --quiet -o prints.tr -- ./prints
+	"$dial9" events --format text -e BlockingCallEvent prints.tr | grep -o 'function=[a-z]*'
+	"$dial9" report --section findings prints.tr | grep -o -m 1 'printf() at log_line'
+done
+
 say "a sleep is told once, whether the kernel's switches show it, too, or alone"
 sleeps() {
 	echo "row 0x1010 0 save svc.c 10"

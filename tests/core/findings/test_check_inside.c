@@ -320,6 +320,7 @@ static void test_blocked_callback_is_told_with_the_call_in_which_it_sleeps(void)
 		  "Make the descriptor non-blocking (O_NONBLOCK)" },
 		{ "write(2)", "pipe_write", "in write(2) while", "if nobody reads the log" },
 		{ "fflush()", "", "in fflush() while", "not below stdio" },
+		{ "fprintf()", "", "in fprintf() while", "not below stdio" },
 		{ "fgets()", "", "in fgets() while", "stdio waits in it for what has not come" },
 		{ "popen stream()", "", "in popen stream() while", "waits for a child" },
 		{ "", "do_wait", "in do_wait while", "waits for a child" },
