@@ -46,7 +46,10 @@ say "while CMD runs"
 "$dial9" record -q -o tr -- sh -c 'echo $$ >pid; exec ./prog 1000' &
 recorder=$!
 until [ -s pid ] && "$dial9" status "$(cat pid)" >seen 2>/dev/null && grep -q '^  raw' seen &&
-	[ -s "$(echo tr/*/trace.0.bin.zst.active)" ]; do sleep 0.05; done
+	[ -s "$(echo tr/*/trace.0.bin.zst.active)" ]; do
+	kill -0 $recorder || break
+	sleep 0.05
+done
 sed -n 's/^  raw  */raw: /p' seen
 "$dial9" status --json "$(cat pid)" | tr ',' '\n' | grep '"recorder.raw"'
 "$dial9" rotate "$(cat pid)" >/dev/null
