@@ -96,9 +96,10 @@ static int load_table(struct repack *r)
  * without. */
 static struct d9__seek_entry entry_of(struct repack *r, const struct d9__zstd_frame *frame)
 {
-	const uint8_t *p = r->table + (size_t)r->i * D9__SEEK_ENTRY_LEN;
+	bool is_there = r->table && r->i < r->n_entries;
+	const uint8_t *p = is_there ? r->table + (size_t)r->i * D9__SEEK_ENTRY_LEN : NULL;
 
-	if (!r->table || r->i == r->n_entries || d9__wire_get_u64(p) != frame->begin) {
+	if (!p || d9__wire_get_u64(p) != frame->begin) {
 		r->lost = true;
 		return (struct d9__seek_entry) { 0 };
 	}

@@ -76,11 +76,11 @@ shift
 "$@"
 exec 9<"$(echo "$dir"/*/trace.0.bin.zst)"
 flock 9
-sh -c 'until [ -e done ]; do sleep 0.05; done' >/dev/null 2>&1 &
+sh -c 'until [ -e finished ]; do sleep 0.05; done' >/dev/null 2>&1 &
 END
 "$dial9" record -q -o held -- sh holding held ./prog 1000 400 0
 state held
-touch done
+touch finished
 
 say "it is compressed to the same content, and traces that were there before are left alone"
 mkdir -m 700 tr2

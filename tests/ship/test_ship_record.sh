@@ -61,7 +61,7 @@ says ' stored in s3://bucket/r; nothing is left in running'
 DIAL9_PRESSURE=yes "$dial9" record -q --exec -o raw -- ./timer 1000
 cp -R raw kept
 size_of() {
-	find "$@" -name '*-0.bin.zst' -o -name 'trace.0.bin.zst' | xargs cat | wc -c
+	find "$@" \( -name '*-0.bin.zst' -o -name 'trace.0.bin.zst' \) -exec cat {} + | wc -c
 }
 size=$(size_of raw)
 ship raw --once --dry-run
