@@ -290,6 +290,7 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
 		leave_cpu(samples, sampled, thread, piece ? running_in(piece) : NULL);
 	} else {
 		samples->on++;
+		samples->stacks_on += n > 0;
 		samples->frames_on += n;
 		samples->whole_on += sampled->is_whole;
 		stack->on++;

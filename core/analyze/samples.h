@@ -108,7 +108,8 @@ struct d9__samples {
 	uint64_t switches, slices; /* of |off|, that slices of the time tell of; how many slices have one at least */
 	uint64_t slice_ns; /* the first switch of the newest slice */
 	uint64_t period_ns; /* of CPU time, for which one on-CPU sample stands; 0: not told */
-	uint64_t frames_on; /* of all on-CPU samples, for the mean depth */
+	uint64_t stacks_on; /* on-CPU samples that have a stack */
+	uint64_t frames_on; /* of these, for the mean depth */
 	uint64_t whole_on;  /* on-CPU samples whose stacks are whole */
 	uint64_t polls;     /* with at least one sample */
 	uint64_t symbols;   /* rows in the trace */

@@ -426,10 +426,15 @@ static bool is_nameless(const struct d9__samples *samples)
 void d9__check_sample_setup(struct d9__findings *findings)
 {
 	const struct d9__samples *samples = &findings->analysis->samples;
-	double depth = samples->on ? (double)samples->frames_on / (double)samples->on : 0;
+	double depth =
+		samples->stacks_on ? (double)samples->frames_on / (double)samples->stacks_on : 0;
 
-	/* A program whose functions lie no deeper is no fault of the recording. */
-	if (samples->on > 10 && depth < 3 && 2 * samples->whole_on < samples->on)
+	/*
+	 * A program whose functions lie no deeper is no fault of the recording.  Ticks that a busy
+	 * machine told late have no stack, and are told by the share of CPU time that samples
+	 * cover.
+	 */
+	if (samples->stacks_on > 10 && depth < 3 && 2 * samples->whole_on < samples->stacks_on)
 		d9__finding_add(findings, D9__WARNING, 0,
 				"Build with -fno-omit-frame-pointer, or with unwind tables.",
 				"The stacks of CPU samples are %.1f frames deep on average: they "

@@ -176,6 +176,27 @@ static void test_samples_of_running_threads_alone_are_told(void)
 	story_free(&s);
 }
 
+static void test_ticks_without_a_stack_are_no_shallow_stacks(void)
+{
+	uint64_t stack[] = { 0x1000, 0x2000, 0x3000, 0x4000 };
+
+	for (size_t depth = 1; depth <= 4; depth += 3) {
+		struct story s;
+
+		story_begin(&s);
+		story_routine(&s, 0, 0, 10);
+		d9__samples_symbol(&s.analysis.samples, 0x1000, "named", strlen("named"));
+		for (uint64_t i = 0; i < 40; i++)
+			d9__samples_add(&s.analysis.samples,
+					&(struct d9__sampled) { .off_cpu = false }, 1000 + i, stack,
+					i % 3 ? 0 : depth);
+		story_analyse(&s);
+		CU_ASSERT_EQUAL(has(story_finding_of(&s, "sample-setup")->message, "frames deep"),
+				depth == 1);
+		story_free(&s);
+	}
+}
+
 static void test_trace_without_loop_events_says_so_first(void)
 {
 	struct story s;
@@ -190,12 +211,11 @@ static void test_trace_without_loop_events_says_so_first(void)
 }
 
 static const CU_TestInfo tests[] = {
-	{ "lost events come before everything else",
-	  test_lost_events_come_before_everything_else },
+	{ "lost events come before everything else", test_lost_events_come_before_everything_else },
 	{ "time that could not be written is told with its reason",
 	  test_time_that_could_not_be_written_is_told_with_its_reason },
 	{ "segments that were given up are told", test_segments_that_were_given_up_are_told },
-		{ "given up dumps", test_dumps_that_were_given_up_are_told },
+	{ "given up dumps", test_dumps_that_were_given_up_are_told },
 	{ "degraded hooks come first and forbid conclusions",
 	  test_degraded_hooks_come_first_and_forbid_conclusions },
 	{ "tasks without any wake are told if nothing explains it",
@@ -204,8 +224,9 @@ static const CU_TestInfo tests[] = {
 	  test_samples_whose_frames_have_no_names_are_told },
 	{ "samples of running threads alone are told",
 	  test_samples_of_running_threads_alone_are_told },
-	{ "trace without loop events says so first",
-	  test_trace_without_loop_events_says_so_first },
+	{ "ticks without a stack are no shallow stacks",
+	  test_ticks_without_a_stack_are_no_shallow_stacks },
+	{ "trace without loop events says so first", test_trace_without_loop_events_says_so_first },
 	CU_TEST_INFO_NULL,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A loop whose thread is bound to one CPU, and an indexer that inherits that and computes there.
- *The innocent one computes for a fiftieth of the time.
+ * The innocent one computes for a fiftieth of the time.
  *
  *	bound CPU [innocent]
  */
