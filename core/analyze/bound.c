@@ -114,7 +114,7 @@ static double wait_behind(struct d9__bound *bound, const struct d9__bound_thread
 
 	if (!own_ns)
 		return 0;
-	part = (double)own_ns / (double)(own_ns + others_ns);
+	part = (double)own_ns / ((double)own_ns + (double)others_ns);
 	for (size_t i = 0; i < bound->n; i++) {
 		const struct d9__bound_thread *thread = &bound->threads[i];
 

@@ -15,6 +15,7 @@
 #include "base/descriptors.h"
 #include "base/heap.h"
 #include "base/proc.h"
+#include "base/read_at.h"
 #include "base/sort.h"
 #include "base/time.h"
 #include "drain/dead_ring.h"
@@ -26,24 +27,6 @@
 
 #define LOCK_TRIES 50
 #define LATELY_NS  (5 * D9__SECOND_NS) /* several times what the flush thread sleeps at most */
-
-static bool read_at(int fd, void *buf, size_t len, uint64_t at)
-{
-	uint8_t *p = buf;
-
-	while (len) {
-		ssize_t n = pread(fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		at += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return true;
-}
 
 /* ---- is it dead? ---- */
 
@@ -81,7 +64,8 @@ static bool ran_lately(int fd)
 {
 	uint64_t tick_ns, now = d9__mono_ns();
 
-	return read_at(fd, &tick_ns, sizeof(tick_ns), D9__RING_HEALTH_AT + offsetof(struct d9__ring_health, tick_ns)) &&
+	return !d9__read_at(fd, &tick_ns, sizeof(tick_ns),
+			    D9__RING_HEALTH_AT + offsetof(struct d9__ring_health, tick_ns)) &&
 	       tick_ns <= now && now - tick_ns < LATELY_NS;
 }
 
@@ -106,7 +90,7 @@ static bool process_lives(int fd, const struct d9__ring_header *header, const st
 
 static bool read_header(int fd, struct d9__ring_header *header)
 {
-	if (!read_at(fd, header, sizeof(*header), 0))
+	if (d9__read_at(fd, header, sizeof(*header), 0))
 		return false;
 	header->kernel_boot_id[sizeof(header->kernel_boot_id) - 1] = '\0';
 	header->boot_id[sizeof(header->boot_id) - 1] = '\0';
@@ -232,7 +216,7 @@ static int read_head(struct d9__dead_ring *ring)
 	head = ring->head;
 	if (!head || !ring->buffer || !ring->batches)
 		return -ENOMEM;
-	if (!read_at(ring->fd, head, D9__RING_CHUNKS_AT, 0))
+	if (d9__read_at(ring->fd, head, D9__RING_CHUNKS_AT, 0))
 		return -EIO;
 	ring->view = (struct d9__ring){
 		.base = head,
@@ -247,8 +231,8 @@ static int read_head(struct d9__dead_ring *ring)
 static bool read_chunk(struct d9__dead_ring *ring, uint32_t chunk)
 {
 	return chunk < ring->chunks &&
-	       read_at(ring->fd, ring->buffer, D9__CHUNK_SIZE,
-		       D9__RING_CHUNKS_AT + (uint64_t)chunk * D9__CHUNK_SIZE);
+	       !d9__read_at(ring->fd, ring->buffer, D9__CHUNK_SIZE,
+			    D9__RING_CHUNKS_AT + (uint64_t)chunk * D9__CHUNK_SIZE);
 }
 
 static uint64_t load(const _Atomic(uint64_t) *word)
@@ -480,8 +464,8 @@ bool d9__dead_ring_is_empty(struct d9__dead_ring *ring)
 	if (check_layout(ring) || read_head(ring))
 		return false;
 	for (uint32_t i = 0; i < ring->chunks; i++)
-		if (!read_at(ring->fd, ring->buffer, D9__CHUNK_HEADER,
-			     D9__RING_CHUNKS_AT + (uint64_t)i * D9__CHUNK_SIZE) ||
+		if (d9__read_at(ring->fd, ring->buffer, D9__CHUNK_HEADER,
+				D9__RING_CHUNKS_AT + (uint64_t)i * D9__CHUNK_SIZE) ||
 		    !is_spent(ring, i))
 			return false;
 	return true;

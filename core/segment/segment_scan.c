@@ -16,6 +16,7 @@
 #include <zstd.h>
 
 #include "base/heap.h"
+#include "base/read_at.h"
 #include "base/zstd_heap.h"
 #include "format/wire.h"
 #include "segment/gunzip.h"
@@ -24,11 +25,6 @@
 #define WINDOW    ((size_t)1 << 20) /* of a plain segment, if no batch is larger */
 #define FRAME_MAX ((uint32_t)64 << 20) /* no writer of ours makes such a frame */
 #define PAD       64                   /* zeros behind: an event that is not what its type says ends there */
-
-static bool read_at(int fd, void *buf, size_t len, uint64_t at)
-{
-	return pread(fd, buf, len, (off_t)at) == (ssize_t)len;
-}
 
 static bool is_header(const uint8_t *p, size_t len)
 {
@@ -61,7 +57,8 @@ static int read_table(struct table *table, int fd, uint64_t size)
 	uint8_t footer[D9__SEEK_FOOTER_LEN];
 	uint64_t len;
 
-	if (size < sizeof(footer) || !read_at(fd, footer, sizeof(footer), size - sizeof(footer)) ||
+	if (size < sizeof(footer) ||
+	    d9__read_at(fd, footer, sizeof(footer), size - sizeof(footer)) ||
 	    d9__wire_get_u32(footer + 12) != D9__SEEK_TABLE_MAGIC)
 		return -EBADMSG;
 	table->n = d9__wire_get_u32(footer + 8);
@@ -71,7 +68,7 @@ static int read_table(struct table *table, int fd, uint64_t size)
 	table->entries = d9__malloc((size_t)len + 1);
 	if (!table->entries)
 		return -ENOMEM;
-	return read_at(fd, table->entries, (size_t)len, size - sizeof(footer) - len) ? 0 : -EBADMSG;
+	return d9__read_at(fd, table->entries, (size_t)len, size - sizeof(footer) - len);
 }
 
 /* 1, 0 if that was enough, -errno. */
@@ -87,7 +84,7 @@ static int show_frame(const struct d9__segment_scan *scan, int fd, ZSTD_DCtx *zs
 	bytes = d9__calloc(1, (size_t)len + PAD);
 	if (!packed || !bytes)
 		got = -ENOMEM;
-	else if (read_at(fd, packed, packed_len, d9__wire_get_u64(entry)) &&
+	else if (!d9__read_at(fd, packed, packed_len, d9__wire_get_u64(entry)) &&
 		 ZSTD_decompressDCtx(zstd, bytes, len, packed, packed_len) == len)
 		got = show_all(scan, bytes, len);
 	d9__free(packed);

@@ -17,6 +17,7 @@
 #include <zstd_errors.h>
 
 #include "base/heap.h"
+#include "base/read_at.h"
 #include "base/zstd_heap.h"
 #include "format/wire.h"
 #include "format/zstd_block.h"
@@ -41,11 +42,6 @@ struct frames {
 	uint64_t first_end; /* of the first one */
 	uint64_t frames_end, blocks_end;
 };
-
-static bool read_at(int fd, void *buf, size_t len, uint64_t at)
-{
-	return pread(fd, buf, len, (off_t)at) == (ssize_t)len;
-}
 
 static void find_frames(struct frames *f)
 {
@@ -88,7 +84,7 @@ static int unpack(struct d9__segment_tail *tail, int fd, uint64_t from, uint64_t
 	size_t before, result = 0, hint = 0;
 	int err = zstd && in ? 0 : -ENOMEM;
 
-	if (!err && !read_at(fd, in, input.size, from))
+	if (!err && d9__read_at(fd, in, input.size, from))
 		err = -EIO;
 	while (!err && !ZSTD_isError(result) && tail->len < UNPACK_MAX) {
 		ZSTD_outBuffer out;
@@ -166,7 +162,7 @@ static int read_plain(struct d9__segment_tail *tail, int fd)
 {
 	if (tail->file_bytes > UNPACK_MAX * 16 || !reserve(tail, (size_t)tail->file_bytes))
 		return -ENOMEM;
-	if (!read_at(fd, tail->data, (size_t)tail->file_bytes, 0))
+	if (d9__read_at(fd, tail->data, (size_t)tail->file_bytes, 0))
 		return -EIO;
 	tail->len = (size_t)tail->file_bytes;
 	return 0;

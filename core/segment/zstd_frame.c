@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/read_at.h"
 #include "format/wire.h"
 #include "format/zstd_block.h"
 #include "segment/zstd_frame.h"
@@ -17,7 +18,7 @@ enum { BLOCK_RAW, BLOCK_RLE, BLOCK_COMPRESSED, BLOCK_RESERVED };
 /* |size|: where the frames end, which may be before the file does. */
 static bool read_at(int fd, uint64_t size, void *buf, size_t len, uint64_t at)
 {
-	return at <= size && len <= size - at && pread(fd, buf, len, (off_t)at) == (ssize_t)len;
+	return at <= size && len <= size - at && !d9__read_at(fd, buf, len, at);
 }
 
 static uint32_t get_u24(const uint8_t *p)

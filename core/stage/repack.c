@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/read_at.h"
 #include "format/wire.h"
 #include "format/zstd_block.h"
 #include "read/input.h"
@@ -32,29 +33,11 @@ struct repack {
 
 /* ---- reading ---- */
 
-static int read_exact(int fd, void *buf, size_t len, uint64_t at)
-{
-	uint8_t *p = buf;
-
-	while (len) {
-		ssize_t n = pread(fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EBADMSG;
-		p += n;
-		len -= (size_t)n;
-		at += (uint64_t)n;
-	}
-	return 0;
-}
-
 static int load(struct repack *r, uint64_t from, size_t len)
 {
 	if (!d9__array_reserve(r->bytes, &r->capacity, 0, len))
 		return -ENOMEM;
-	return read_exact(r->from, r->bytes, len, from);
+	return d9__read_at(r->from, r->bytes, len, from);
 }
 
 /* Where the seek table begins that ends the file; |r->size|: there is none. */
@@ -64,12 +47,12 @@ static uint64_t find_table(const struct repack *r, uint32_t *n)
 	uint64_t len;
 
 	if (r->size < sizeof(foot) + sizeof(head) ||
-	    read_exact(r->from, foot, sizeof(foot), r->size - sizeof(foot)))
+	    d9__read_at(r->from, foot, sizeof(foot), r->size - sizeof(foot)))
 		return r->size;
 	*n = d9__wire_get_u32(foot + 8);
 	len = (uint64_t)*n * D9__SEEK_ENTRY_LEN + sizeof(foot);
 	if (d9__wire_get_u32(foot + 12) != D9__SEEK_TABLE_MAGIC || len + sizeof(head) > r->size ||
-	    read_exact(r->from, head, sizeof(head), r->size - len - sizeof(head)) ||
+	    d9__read_at(r->from, head, sizeof(head), r->size - len - sizeof(head)) ||
 	    d9__wire_get_u32(head) != D9__SEEK_FRAME_MAGIC || d9__wire_get_u32(head + 4) != len)
 		return r->size;
 	return r->size - len - sizeof(head);
@@ -86,7 +69,7 @@ static int load_table(struct repack *r)
 	r->table = malloc((size_t)n * D9__SEEK_ENTRY_LEN + 1);
 	if (!r->table)
 		return -ENOMEM;
-	err = read_exact(r->from, r->table, (size_t)n * D9__SEEK_ENTRY_LEN, at + 8);
+	err = d9__read_at(r->from, r->table, (size_t)n * D9__SEEK_ENTRY_LEN, at + 8);
 	r->n_entries = n;
 	r->size = at;
 	return err;
