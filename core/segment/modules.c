@@ -511,12 +511,13 @@ int d9__module_name_of(const void *addr, char *buf, size_t len)
 	int n = 0;
 	bool known = false;
 
+	/* A scan that found nothing new is no answer: another thread's may have put it into the table meanwhile. */
 	for (int round = 0; round < 2 && !known; round++) {
+		if (round > 0)
+			d9__modules_scan();
 		pthread_mutex_lock(&lock);
 		known = name_locked((uintptr_t)addr, buf, len, &n);
 		pthread_mutex_unlock(&lock);
-		if (!known && d9__modules_scan() <= 0)
-			break;
 	}
 	if (!known)
 		n = snprintf(buf, len, "0x%lx", (unsigned long)(uintptr_t)addr);

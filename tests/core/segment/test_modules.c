@@ -537,6 +537,43 @@ static char *map_cut_file(size_t page)
 	return map;
 }
 
+/* Asks for the name of a function at the same moment as the other thread. */
+struct asker {
+	pthread_barrier_t *both;
+	char name[64];
+};
+
+static void *ask_for_a_name(void *arg)
+{
+	struct asker *asker = arg;
+
+	pthread_barrier_wait(asker->both);
+	d9__module_name_of((const void *)(uintptr_t)ask_for_a_name, asker->name, sizeof(asker->name));
+	return NULL;
+}
+
+static void test_name_is_told_while_another_thread_makes_the_table(void)
+{
+	struct asker askers[2];
+	pthread_barrier_t both;
+	int unknown = 0;
+
+	pthread_barrier_init(&both, NULL, 2);
+	askers[0].both = askers[1].both = &both;
+	for (int i = 0; i < 500; i++) {
+		pthread_t other;
+
+		d9__modules_release();
+		pthread_create(&other, NULL, ask_for_a_name, &askers[1]);
+		ask_for_a_name(&askers[0]);
+		pthread_join(other, NULL);
+		unknown += !strncmp(askers[0].name, "0x", 2) + !strncmp(askers[1].name, "0x", 2);
+	}
+	CU_ASSERT_EQUAL(unknown, 0);
+	pthread_barrier_destroy(&both);
+	d9__modules_release();
+}
+
 static void test_memory_of_a_file_that_was_cut_is_read_up_to_there(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -582,6 +619,7 @@ int main(void)
 		{ "code of modules is told from their data and from stacks",
 		  test_code_of_modules_is_told_from_their_data_and_from_stacks },
 		{ "names", test_address_is_named_by_module_and_offset },
+		{ "names beside another thread", test_name_is_told_while_another_thread_makes_the_table },
 		{ "fork during a scan that the machine holds up", test_fork_waits_for_a_scan_that_the_machine_holds_up },
 		{ "fork during a change of the table", test_child_forked_during_a_change_of_the_table_makes_a_new_one },
 		{ "fork during a scan", test_child_forked_during_a_scan_finds_the_loader_unlocked },
