@@ -98,6 +98,7 @@ static bool try_way(enum way way, double *out)
 {
 	const uint32_t tids[2] = { (uint32_t)syscall(SYS_gettid), atomic_load(&other_tid) };
 	struct d9__perf_event events[2] = { { .map = NULL }, { .map = NULL } };
+	const uint64_t period_ns = 1000000000u / HZ;
 	int timers[2] = { -1, -1 }, err = 0;
 
 	for (int i = 0; i < 2 && !err; i++) {
@@ -108,7 +109,7 @@ static bool try_way(enum way way, double *out)
 						    .ring = (size_t)4 << 20 };
 
 		if (way == TIMER)
-			err = (timers[i] = d9__cpu_timer_start(tids[i], SIGRTMAX, 0, 1000000000u / HZ)) < 0;
+			err = (timers[i] = d9__cpu_timer_start(tids[i], SIGRTMAX, 0, period_ns, period_ns)) < 0;
 		else if (way == PERF || way == SWITCHES)
 			err = d9__perf_open(&events[i], &want);
 	}
