@@ -81,7 +81,10 @@ bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 	if (lost_now(loss) == st->lost[cause])
 		return false;
 	out->events = d9__loss_take(loss, st->lost[cause], &out->from_ns, &out->to_ns);
+	if (out->from_ns < st->lost_ns[cause])
+		out->from_ns = st->lost_ns[cause];
 	st->lost[cause] += out->events;
+	st->lost_ns[cause] = out->to_ns;
 	drain->told = true;
 	out->tid = index == PROCESS ? 0 : d9__slot_tid(&drain->ring->slots[index]);
 	return out->events != 0;
@@ -89,7 +92,16 @@ bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 
 void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause)
 {
-	d9__loss_noted(loss_of(drain, index, cause), drain->slot[index].lost[cause]);
+	const struct d9__drain_slot *st = &drain->slot[index];
+
+	d9__loss_noted(loss_of(drain, index, cause), st->lost[cause], st->lost_ns[cause]);
+}
+
+void d9__drain_put_back_loss(struct d9__drain *drain, uint32_t index, int cause,
+			     const struct d9__drain_loss *lost)
+{
+	drain->slot[index].lost[cause] -= lost->events;
+	drain->slot[index].lost_ns[cause] = 0;
 }
 
 static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause,
@@ -134,7 +146,7 @@ void d9__drain_paused(struct d9__drain *drain)
 		d9__loss_add((int)i, D9__LOSS_DISK, lost.events, lost.from_ns, lost.to_ns);
 		atomic_fetch_sub_explicit(&loss_of(drain, i, D9__LOSS_OVERRUN)->events, lost.events,
 					  memory_order_relaxed);
-		drain->slot[i].lost[D9__LOSS_OVERRUN] -= lost.events;
+		d9__drain_put_back_loss(drain, i, D9__LOSS_OVERRUN, &lost);
 		d9__drain_told(drain, i, D9__LOSS_OVERRUN);
 	}
 }
@@ -343,12 +355,11 @@ static void note_told(struct d9__drain *drain)
 {
 	for (uint32_t i = 0; i <= PROCESS; i++)
 		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
-			struct d9__drain_slot *st = &drain->slot[i];
 			struct d9__loss *loss = loss_of(drain, i, cause);
+			uint64_t noted = atomic_load_explicit(&loss->noted, memory_order_relaxed);
 
-			if (atomic_load_explicit(&loss->noted, memory_order_relaxed) !=
-			    st->lost[cause])
-				d9__loss_noted(loss, st->lost[cause]);
+			if (noted != drain->slot[i].lost[cause])
+				d9__drain_told(drain, i, cause);
 		}
 }
 
@@ -369,9 +380,11 @@ void d9__drain_failed(struct d9__drain *drain)
 {
 	drain->gaps = drain->written;
 	for (uint32_t i = 0; drain->told && i <= PROCESS; i++)
-		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
+		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
 			drain->slot[i].lost[cause] = atomic_load_explicit(&loss_of(drain, i, cause)->noted,
 									  memory_order_relaxed);
+			drain->slot[i].lost_ns[cause] = 0;
+		}
 	drain->told = false;
 }
 

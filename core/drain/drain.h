@@ -22,6 +22,7 @@ struct d9__drain_slot {
 	struct d9__entry_state end; /* in which the taken part leaves the worker */
 	uint32_t worker;            /* last seen in the slot, for losses */
 	uint64_t lost[D9__LOSS_CAUSES]; /* told to the writer; what the file tells is in the ring */
+	uint64_t lost_ns[D9__LOSS_CAUSES]; /* the latest of those; 0: not known */
 };
 
 /* Flush thread only. */
@@ -72,8 +73,11 @@ struct d9__drain_loss {
 /* |index| D9__SLOT_COUNT: the process.  False: nothing new.  The writer is going to be told of it, */
 bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 			 struct d9__drain_loss *out);
-/* or is not to be told any more. */
+/* or is not to be told any more, */
 void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause);
+/* or could not be told: it will be taken again. */
+void d9__drain_put_back_loss(struct d9__drain *drain, uint32_t index, int cause,
+			     const struct d9__drain_loss *lost);
 
 /*
  * Give up everything that is in the ring now: events of full chunks are gone, those published in

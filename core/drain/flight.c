@@ -48,7 +48,7 @@ uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64
 			if (emit_loss(own, d9__loss_names[cause], &lost))
 				d9__drain_told(drain, index, cause);
 			else /* next time */
-				drain->slot[index].lost[cause] -= lost.events;
+				d9__drain_put_back_loss(drain, index, cause, &lost);
 		}
 	}
 	return latest_ns;

@@ -758,14 +758,13 @@ uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, 
 	return events - seen;
 }
 
-void d9__loss_noted(struct d9__loss *loss, uint64_t events)
+void d9__loss_noted(struct d9__loss *loss, uint64_t events, uint64_t until_ns)
 {
-	uint64_t next_ns = 0;
-
 	atomic_store_explicit(&loss->noted, events, memory_order_relaxed);
 	/* Events lost meanwhile are later than those that are told. */
-	if (atomic_load_explicit(&loss->events, memory_order_acquire) != events)
-		next_ns = atomic_load_explicit(&loss->to_ns, memory_order_relaxed);
-	atomic_store_explicit(&loss->from_ns, next_ns, memory_order_relaxed);
-	atomic_store_explicit(&loss->to_ns, next_ns, memory_order_relaxed);
+	if (atomic_load_explicit(&loss->events, memory_order_acquire) == events) {
+		until_ns = 0;
+		atomic_store_explicit(&loss->to_ns, 0, memory_order_relaxed);
+	}
+	atomic_store_explicit(&loss->from_ns, until_ns, memory_order_relaxed);
 }

@@ -381,5 +381,8 @@ void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t
  */
 uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, uint64_t *to_ns);
 
-/* |events| of |loss| are told in the file: the hull starts anew.  Flush thread only. */
-void d9__loss_noted(struct d9__loss *loss, uint64_t events);
+/*
+ * |events| of |loss|, until |until_ns|, are told in the file: the hull of those that were lost
+ * meanwhile starts there.  Flush thread only.
+ */
+void d9__loss_noted(struct d9__loss *loss, uint64_t events, uint64_t until_ns);

@@ -8,7 +8,9 @@
 
 #include <dial9/event.h>
 
+#include "core/record/fixture.h"
 #include "core/record/scratch.h"
+#include "drain/drain.h"
 #include "ring/emit_inl.h"
 
 #define WORKERS 3
@@ -143,6 +145,31 @@ static void test_polls_and_parks_alternate_in_the_file(void)
 	CU_ASSERT_EQUAL(rules.loss_events, 0);
 }
 
+static void test_each_loss_is_told_from_where_the_one_before_ends(void)
+{
+	static struct d9__drain drain;
+	struct d9__drain_loss first, second, again, last;
+
+	fixture_ring(4);
+	drain = (struct d9__drain){ .ring = &d9__ring };
+	d9__loss_add(0, D9__LOSS_OVERRUN, 5, 1000, 2000);
+	CU_ASSERT_TRUE(d9__drain_take_loss(&drain, 0, D9__LOSS_OVERRUN, &first));
+	d9__loss_add(0, D9__LOSS_OVERRUN, 6, 2100, 3000); /* before the first is in the file */
+	d9__drain_told(&drain, 0, D9__LOSS_OVERRUN);
+	CU_ASSERT_TRUE(d9__drain_take_loss(&drain, 0, D9__LOSS_OVERRUN, &second));
+	d9__loss_add(0, D9__LOSS_OVERRUN, 7, 3100, 4000);
+	d9__drain_failed(&drain); /* the second was not written */
+	CU_ASSERT_TRUE(d9__drain_take_loss(&drain, 0, D9__LOSS_OVERRUN, &again));
+	d9__drain_told(&drain, 0, D9__LOSS_OVERRUN);
+	d9__loss_add(0, D9__LOSS_OVERRUN, 8, 5000, 6000);
+	CU_ASSERT_TRUE(d9__drain_take_loss(&drain, 0, D9__LOSS_OVERRUN, &last));
+
+	CU_ASSERT(first.events == 5 && first.from_ns == 1000 && first.to_ns == 2000);
+	CU_ASSERT(second.events == 6 && second.from_ns == 2000 && second.to_ns == 3000);
+	CU_ASSERT(again.events == 13 && again.from_ns == 2000 && again.to_ns == 4000);
+	CU_ASSERT(last.events == 8 && last.from_ns == 5000 && last.to_ns == 6000);
+}
+
 static void test_losses_are_bridged(void)
 {
 	struct d9_options *options = scratch_options();
@@ -260,6 +287,8 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "alternation", test_polls_and_parks_alternate_in_the_file },
 		{ "losses are bridged", test_losses_are_bridged },
+		{ "losses follow each other",
+		  test_each_loss_is_told_from_where_the_one_before_ends },
 		{ "a failing disk", test_polls_alternate_across_a_disk_that_fails },
 		{ "slow threads", test_slow_thread_is_written_in_pieces_that_decode_alone },
 		{ "ahead of the clock", test_events_ahead_of_the_clock_are_written_at_the_stop },

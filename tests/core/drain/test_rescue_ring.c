@@ -208,7 +208,7 @@ static void test_losses_that_the_trace_does_not_tell_of_are_told(void)
 	live();
 	record_polls(1, SECOND);
 	d9__loss_add(0, D9__LOSS_TOO_BIG, 5, SECOND, SECOND);
-	d9__loss_noted(&d9__ring.losses[0].cause[D9__LOSS_TOO_BIG], 2);
+	d9__loss_noted(&d9__ring.losses[0].cause[D9__LOSS_TOO_BIG], 2, 0);
 	d9__loss_add(-1, D9__LOSS_NO_SLOT, 40, SECOND, SECOND);
 	die();
 
@@ -238,10 +238,10 @@ static void test_losses_that_were_told_are_not_told_again(void)
 	live();
 	record_polls(1, SECOND);
 	d9__loss_add(0, D9__LOSS_TOO_BIG, 5, SECOND, SECOND);
-	d9__loss_noted(&d9__ring.losses[0].cause[D9__LOSS_TOO_BIG], 5);
+	d9__loss_noted(&d9__ring.losses[0].cause[D9__LOSS_TOO_BIG], 5, 0);
 	/* More than there were: the process died between two writes. */
 	d9__loss_add(-1, D9__LOSS_NO_SLOT, 3, SECOND, SECOND);
-	d9__loss_noted(&d9__ring.proc_losses->cause[D9__LOSS_NO_SLOT], 1000);
+	d9__loss_noted(&d9__ring.proc_losses->cause[D9__LOSS_NO_SLOT], 1000, 0);
 	die();
 
 	check_rescued(2, 0);
