@@ -331,28 +331,21 @@ void d9__packer_cut(struct d9__packer *packer)
 
 static int put_seek_table(struct d9__packer *packer)
 {
-	uint32_t n = (uint32_t)packer->n_frames, len = n * D9__SEEK_ENTRY_LEN + D9__SEEK_FOOTER_LEN;
+	uint32_t n = (uint32_t)packer->n_frames;
+	uint32_t len = D9__SEEK_HEAD_LEN + n * D9__SEEK_ENTRY_LEN + D9__SEEK_FOOTER_LEN;
 	uint64_t total = 0;
 	uint8_t *p;
 
-	if (!reserve(packer, len + 8u))
+	if (!reserve(packer, len))
 		return -ENOMEM;
 	p = packer->out + packer->len;
-	p = d9__wire_put_u32(d9__wire_put_u32(p, D9__SEEK_FRAME_MAGIC), len);
+	p = d9__seek_head_put(p, n);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct d9__seek_entry *frame = &packer->frames[i];
-
-		total += frame->len;
-		p = d9__wire_put_u64(p, frame->offset);
-		p = d9__wire_put_u32(p, frame->packed_len);
-		p = d9__wire_put_u32(p, frame->len);
-		p = d9__wire_put_u64(p, frame->first_ns);
-		p = d9__wire_put_u64(p, frame->last_ns);
-		p = d9__wire_put_u64(p, frame->events);
+		total += packer->frames[i].len;
+		p = d9__seek_entry_put(p, &packer->frames[i]);
 	}
-	p = d9__wire_put_u64(p, total);
-	d9__wire_put_u32(d9__wire_put_u32(p, n), D9__SEEK_TABLE_MAGIC);
-	took(packer, len + 8u);
+	d9__seek_footer_put(p, n, total);
+	took(packer, len);
 	return 0;
 }
 

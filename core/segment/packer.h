@@ -10,32 +10,10 @@
 #include <dial9/options.h>
 
 #include "base/time.h"
-
-/*
- * The seek table ends a sealed zstd segment, as a skippable frame that every zstd reader ignores:
- *
- *     0   u32  0x184d2a5d
- *     4   u32  length of what follows: 40 n + 16
- *     8   n entries of 40 bytes: u64 offset in the file, u32 length there, u32 length unpacked,
- *         u64 first and u64 last time in ns, u64 number of events
- *         (clock, metadata and modules not counted)
- *     ..  u64 length of everything unpacked, u32 n, u32 0x6b733964 ("d9sk")
- *
- * So the last 16 bytes of the file tell whether there is a table and where it begins.
- */
-#define D9__SEEK_FRAME_MAGIC UINT32_C(0x184d2a5d)
-#define D9__SEEK_TABLE_MAGIC UINT32_C(0x6b733964)
-#define D9__SEEK_ENTRY_LEN   40
-#define D9__SEEK_FOOTER_LEN  16
+#include "format/seek_table.h"
 
 #define D9__FRAME_MAX_BYTES  (1u << 20)
 #define D9__FRAME_MAX_NS     D9__SECOND_NS
-
-struct d9__seek_entry {
-	uint64_t offset;
-	uint32_t packed_len, len;
-	uint64_t first_ns, last_ns, events;
-};
 
 struct d9__packer {
 	enum d9_compress kind;

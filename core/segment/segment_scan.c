@@ -55,26 +55,26 @@ struct table {
 static int read_table(struct table *table, int fd, uint64_t size)
 {
 	uint8_t footer[D9__SEEK_FOOTER_LEN];
-	uint64_t len;
+	struct d9__seek_place place;
+	size_t len;
 
 	if (size < sizeof(footer) ||
 	    d9__read_at(fd, footer, sizeof(footer), size - sizeof(footer)) ||
-	    d9__wire_get_u32(footer + 12) != D9__SEEK_TABLE_MAGIC)
+	    !d9__seek_footer_get(footer, size, &place))
 		return -EBADMSG;
-	table->n = d9__wire_get_u32(footer + 8);
-	len = (uint64_t)table->n * D9__SEEK_ENTRY_LEN;
-	if (len > size - sizeof(footer))
-		return -EBADMSG;
-	table->entries = d9__malloc((size_t)len + 1);
+	len = (size_t)place.n * D9__SEEK_ENTRY_LEN;
+	table->n = place.n;
+	table->entries = d9__malloc(len + 1);
 	if (!table->entries)
 		return -ENOMEM;
-	return d9__read_at(fd, table->entries, (size_t)len, size - sizeof(footer) - len);
+	return d9__read_at(fd, table->entries, len, place.at + D9__SEEK_HEAD_LEN);
 }
 
 /* 1, 0 if that was enough, -errno. */
-static int show_frame(const struct d9__segment_scan *scan, int fd, ZSTD_DCtx *zstd, const uint8_t *entry)
+static int show_frame(const struct d9__segment_scan *scan, int fd, ZSTD_DCtx *zstd,
+		      struct d9__seek_entry entry)
 {
-	uint32_t packed_len = d9__wire_get_u32(entry + 8), len = d9__wire_get_u32(entry + 12);
+	uint32_t packed_len = entry.packed_len, len = entry.len;
 	uint8_t *packed, *bytes;
 	int got = -EBADMSG;
 
@@ -84,7 +84,7 @@ static int show_frame(const struct d9__segment_scan *scan, int fd, ZSTD_DCtx *zs
 	bytes = d9__calloc(1, (size_t)len + PAD);
 	if (!packed || !bytes)
 		got = -ENOMEM;
-	else if (!d9__read_at(fd, packed, packed_len, d9__wire_get_u64(entry)) &&
+	else if (!d9__read_at(fd, packed, packed_len, entry.offset) &&
 		 ZSTD_decompressDCtx(zstd, bytes, len, packed, packed_len) == len)
 		got = show_all(scan, bytes, len);
 	d9__free(packed);
@@ -101,7 +101,7 @@ static int scan_zstd(const struct d9__segment_scan *scan, int fd, uint64_t size)
 	if (!got)
 		got = 1;
 	for (uint32_t i = 0; i < table.n && got == 1; i++) {
-		got = show_frame(scan, fd, zstd, table.entries + (size_t)i * D9__SEEK_ENTRY_LEN);
+		got = show_frame(scan, fd, zstd, d9__seek_entry_get(table.entries, i));
 		scan->keep_up();
 	}
 	d9__free(table.entries);

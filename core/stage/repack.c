@@ -40,57 +40,48 @@ static int load(struct repack *r, uint64_t from, size_t len)
 	return d9__read_at(r->from, r->bytes, len, from);
 }
 
-/* Where the seek table begins that ends the file; |r->size|: there is none. */
-static uint64_t find_table(const struct repack *r, uint32_t *n)
+/* True if a seek table ends the file. */
+static bool find_table(const struct repack *r, struct d9__seek_place *place)
 {
-	uint8_t foot[D9__SEEK_FOOTER_LEN], head[8];
-	uint64_t len;
+	uint8_t footer[D9__SEEK_FOOTER_LEN], head[D9__SEEK_HEAD_LEN];
 
-	if (r->size < sizeof(foot) + sizeof(head) ||
-	    d9__read_at(r->from, foot, sizeof(foot), r->size - sizeof(foot)))
-		return r->size;
-	*n = d9__wire_get_u32(foot + 8);
-	len = (uint64_t)*n * D9__SEEK_ENTRY_LEN + sizeof(foot);
-	if (d9__wire_get_u32(foot + 12) != D9__SEEK_TABLE_MAGIC || len + sizeof(head) > r->size ||
-	    d9__read_at(r->from, head, sizeof(head), r->size - len - sizeof(head)) ||
-	    d9__wire_get_u32(head) != D9__SEEK_FRAME_MAGIC || d9__wire_get_u32(head + 4) != len)
-		return r->size;
-	return r->size - len - sizeof(head);
+	return r->size >= sizeof(footer) &&
+	       !d9__read_at(r->from, footer, sizeof(footer), r->size - sizeof(footer)) &&
+	       d9__seek_footer_get(footer, r->size, place) &&
+	       !d9__read_at(r->from, head, sizeof(head), place->at) &&
+	       d9__seek_head_fits(head, place);
 }
 
 static int load_table(struct repack *r)
 {
-	uint32_t n = 0;
-	uint64_t at = find_table(r, &n);
-	int err;
+	struct d9__seek_place place;
+	size_t len;
 
-	if (at == r->size)
+	if (!find_table(r, &place))
 		return 0;
-	r->table = malloc((size_t)n * D9__SEEK_ENTRY_LEN + 1);
+	len = (size_t)place.n * D9__SEEK_ENTRY_LEN;
+	r->table = malloc(len + 1);
 	if (!r->table)
 		return -ENOMEM;
-	err = d9__read_at(r->from, r->table, (size_t)n * D9__SEEK_ENTRY_LEN, at + 8);
-	r->n_entries = n;
-	r->size = at;
-	return err;
+	r->n_entries = place.n;
+	r->size = place.at;
+	return d9__read_at(r->from, r->table, len, place.at + D9__SEEK_HEAD_LEN);
 }
 
 /* The old table's entry of |frame|.  Without one there will be no table, which readers can do
  * without. */
 static struct d9__seek_entry entry_of(struct repack *r, const struct d9__zstd_frame *frame)
 {
-	bool is_there = r->table && r->i < r->n_entries;
-	const uint8_t *p = is_there ? r->table + (size_t)r->i * D9__SEEK_ENTRY_LEN : NULL;
+	struct d9__seek_entry entry = { .offset = UINT64_MAX };
 
-	if (!p || d9__wire_get_u64(p) != frame->begin) {
+	if (r->table && r->i < r->n_entries)
+		entry = d9__seek_entry_get(r->table, r->i);
+	if (entry.offset != frame->begin) {
 		r->lost = true;
 		return (struct d9__seek_entry) { 0 };
 	}
 	r->i++;
-	return (struct d9__seek_entry) { .len = d9__wire_get_u32(p + 12),
-					 .first_ns = d9__wire_get_u64(p + 16),
-					 .last_ns = d9__wire_get_u64(p + 24),
-					 .events = d9__wire_get_u64(p + 32) };
+	return entry;
 }
 
 /* ---- writing ---- */

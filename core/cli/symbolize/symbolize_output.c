@@ -11,22 +11,14 @@
 #include "cli/symbolize/spawn_rewrite.h"
 #include "cli/symbolize/symbolize_output.h"
 #include "export/export_sink.h"
-#include "format/wire.h"
+#include "format/seek_table.h"
 
-/* The seek table of a sealed zstd segment, as segment/packer.h has it: behind the last frame. */
-#define SEEK_FRAME_MAGIC UINT32_C(0x184d2a5d)
-#define SEEK_TABLE_MAGIC UINT32_C(0x6b733964)
-#define SEEK_HEAD_LEN	 8
-#define SEEK_ENTRY_LEN	 40
-#define SEEK_FOOTER_LEN	 16
-#define ZSTD_LEVEL	 3
-#define PIECE_BYTES	 ((uint64_t)1 << 20) /* that are rewritten at once where the file does not say how many */
+#define ZSTD_LEVEL  3
+#define PIECE_BYTES ((uint64_t)1 << 20) /* that are rewritten at once where the file does not say how many */
 
 struct seek_table {
-	uint8_t *entries; /* NULL: there is no table */
-	uint32_t n;
-	uint64_t at;	   /* where it begins in the file */
-	uint64_t unpacked; /* bytes that all frames have */
+	uint8_t *entries; /* as in the file; NULL: there is no table */
+	struct d9__seek_place place;
 };
 
 struct output {
@@ -49,32 +41,46 @@ static bool read_exactly(struct d9__input *input, uint64_t at, void *buf, size_t
 	return have == len;
 }
 
+static bool find_table(struct d9__input *input, struct d9__seek_place *place)
+{
+	uint8_t head[D9__SEEK_HEAD_LEN], footer[D9__SEEK_FOOTER_LEN];
+	uint64_t size = input->size_bytes;
+
+	return size >= sizeof(footer) && read_exactly(input, size - sizeof(footer), footer, sizeof(footer)) &&
+	       d9__seek_footer_get(footer, size, place) && read_exactly(input, place->at, head, sizeof(head)) &&
+	       d9__seek_head_fits(head, place);
+}
+
 /* 0 with or without a table, or -ENOMEM. */
 static int read_table(struct d9__input *input, struct seek_table *table)
 {
-	uint8_t head[SEEK_HEAD_LEN], footer[SEEK_FOOTER_LEN];
-	uint64_t size = input->size_bytes, len;
+	size_t len;
 
-	if (size < SEEK_HEAD_LEN + SEEK_FOOTER_LEN ||
-	    !read_exactly(input, size - SEEK_FOOTER_LEN, footer, sizeof(footer)) ||
-	    d9__wire_get_u32(footer + 12) != SEEK_TABLE_MAGIC)
+	if (!find_table(input, &table->place))
 		return 0;
-	table->n = d9__wire_get_u32(footer + 8);
-	len = (uint64_t)table->n * SEEK_ENTRY_LEN;
-	if (len > size - SEEK_HEAD_LEN - SEEK_FOOTER_LEN)
-		return 0;
-	table->at = size - SEEK_FOOTER_LEN - len - SEEK_HEAD_LEN;
-	if (!read_exactly(input, table->at, head, sizeof(head)) || d9__wire_get_u32(head) != SEEK_FRAME_MAGIC)
-		return 0;
-	table->entries = malloc(len + SEEK_ENTRY_LEN);
+	len = (size_t)table->place.n * D9__SEEK_ENTRY_LEN;
+	table->entries = malloc(len + D9__SEEK_ENTRY_LEN);
 	if (!table->entries)
 		return -ENOMEM;
-	if (!read_exactly(input, table->at + SEEK_HEAD_LEN, table->entries, (size_t)len)) {
+	if (!read_exactly(input, table->place.at + D9__SEEK_HEAD_LEN, table->entries, len)) {
 		free(table->entries);
 		table->entries = NULL;
 	}
-	table->unpacked = d9__wire_get_u64(footer);
 	return 0;
+}
+
+static struct d9__seek_entry entry_at(const struct seek_table *table, uint32_t i)
+{
+	return d9__seek_entry_get(table->entries, i);
+}
+
+/* Frame |i| lies at the table's place now, and the next one behind it. */
+static void put_entry(struct seek_table *table, uint32_t i, struct d9__seek_entry entry)
+{
+	entry.offset = table->place.at;
+	d9__seek_entry_put(table->entries + (size_t)i * D9__SEEK_ENTRY_LEN, &entry);
+	table->place.at += entry.packed_len;
+	table->place.unpacked += entry.len;
 }
 
 /* Take the frames from the offset |tail| on, unpacked, out of the table. */
@@ -83,34 +89,22 @@ static void cut_table(struct seek_table *table, uint64_t tail)
 	uint64_t at = 0;
 	uint32_t i;
 
-	for (i = 0; table->entries && i < table->n && at < tail; i++)
-		at += d9__wire_get_u32(table->entries + (size_t)i * SEEK_ENTRY_LEN + 12);
-	table->unpacked = at;
-	table->n = i;
-}
-
-static void add_entry(struct seek_table *table, size_t packed_len, size_t len)
-{
-	uint8_t *p = table->entries + (size_t)table->n++ * SEEK_ENTRY_LEN;
-
-	memset(p, 0, SEEK_ENTRY_LEN);
-	d9__wire_put_u64(p, table->at);
-	d9__wire_put_u32(p + 8, (uint32_t)packed_len);
-	d9__wire_put_u32(p + 12, (uint32_t)len);
-	table->unpacked += len;
+	for (i = 0; table->entries && i < table->place.n && at < tail; i++)
+		at += entry_at(table, i).len;
+	table->place.unpacked = at;
+	table->place.n = i;
 }
 
 static int write_table(struct d9__sink *sink, const struct seek_table *table)
 {
-	size_t len = (size_t)table->n * SEEK_ENTRY_LEN;
-	uint8_t head[SEEK_HEAD_LEN], footer[SEEK_FOOTER_LEN];
+	uint8_t head[D9__SEEK_HEAD_LEN], footer[D9__SEEK_FOOTER_LEN];
 	int err;
 
-	d9__wire_put_u32(d9__wire_put_u32(head, SEEK_FRAME_MAGIC), (uint32_t)(len + SEEK_FOOTER_LEN));
-	d9__wire_put_u32(d9__wire_put_u32(d9__wire_put_u64(footer, table->unpacked), table->n), SEEK_TABLE_MAGIC);
+	d9__seek_head_put(head, table->place.n);
+	d9__seek_footer_put(footer, table->place.n, table->place.unpacked);
 	err = d9__export_sink_write(sink, head, sizeof(head));
 	if (!err)
-		err = d9__export_sink_write(sink, table->entries, len);
+		err = d9__export_sink_write(sink, table->entries, (size_t)table->place.n * D9__SEEK_ENTRY_LEN);
 	return err ? err : d9__export_sink_write(sink, footer, sizeof(footer));
 }
 
@@ -234,19 +228,20 @@ static int write_rows(struct output *output, const struct d9__row_batch *rows)
 	int err = rows->len ? write_frame(output, rows->bytes, rows->len, &packed_len) : 0;
 
 	if (!err && rows->len && output->table.entries)
-		add_entry(&output->table, packed_len, rows->len);
+		put_entry(&output->table, output->table.place.n++,
+			  (struct d9__seek_entry){ .packed_len = (uint32_t)packed_len, .len = (uint32_t)rows->len });
 	return err || !output->table.entries ? err : write_table(output->sink, &output->table);
 }
 
 static int copy_zstd(struct output *output, const struct d9__symbolize_tail *tail)
 {
-	uint64_t end = output->table.entries ? output->table.at : output->input.size_bytes;
+	uint64_t end = output->table.entries ? output->table.place.at : output->input.size_bytes;
 
 	if (tail->found) {
 		cut_table(&output->table, tail->unpacked);
 		end = tail->stored;
 	}
-	output->table.at = end;
+	output->table.place.at = end;
 	return copy_stored(output, end);
 }
 
@@ -255,29 +250,29 @@ static int copy_zstd(struct output *output, const struct d9__symbolize_tail *tai
 /* The rewritten frames of |rewrite| as the next frame of the segment, entry |i| of the table if there is one. */
 static int write_piece(struct output *output, const struct d9__spawn_rewrite *rewrite, uint32_t i)
 {
-	uint8_t *entry = output->table.entries ? output->table.entries + (size_t)i * SEEK_ENTRY_LEN : NULL;
+	bool is_entry = output->table.entries != NULL;
+	struct d9__seek_entry entry;
 	size_t packed_len;
 	int err;
 
 	if (output->container.kind != D9__CONTAINER_ZSTD)
 		return d9__export_sink_write(output->sink, rewrite->bytes, rewrite->len);
-	if (!rewrite->len && !entry)
+	if (!rewrite->len && !is_entry)
 		return 0;
 	err = write_frame(output, rewrite->bytes, rewrite->len, &packed_len);
-	if (err || !entry)
+	if (err || !is_entry)
 		return err;
-	d9__wire_put_u64(entry, output->table.at);
-	d9__wire_put_u32(entry + 8, (uint32_t)packed_len);
-	d9__wire_put_u32(entry + 12, (uint32_t)rewrite->len);
-	output->table.at += packed_len;
-	output->table.unpacked += rewrite->len;
+	entry = entry_at(&output->table, i);
+	entry.packed_len = (uint32_t)packed_len;
+	entry.len = (uint32_t)rewrite->len;
+	put_entry(&output->table, i, entry);
 	return 0;
 }
 
 /* Return how many bytes a piece may take in: up to where frame |i| of the table ends. */
 static uint64_t piece_len(const struct seek_table *table, uint32_t i)
 {
-	return table->entries ? d9__wire_get_u32(table->entries + (size_t)i * SEEK_ENTRY_LEN + 12) : PIECE_BYTES;
+	return table->entries ? entry_at(table, i).len : PIECE_BYTES;
 }
 
 /* All frames before |end|, an offset in the unpacked segment, with names; those of the table stay apart. */
@@ -290,17 +285,17 @@ static int rewrite_all(struct output *output, struct d9__spawn_rewrite *rewrite,
 
 	if (table->entries)
 		cut_table(table, end);
-	table->at = 0;
-	table->unpacked = 0;
+	table->place.at = 0;
+	table->place.unpacked = 0;
 	for (i = 0; !err && until < end && !rewrite->ended; i++) {
 		until += piece_len(table, i);
-		if (until > end || (table->entries && i + 1 >= table->n))
+		if (until > end || (table->entries && i + 1 >= table->place.n))
 			until = end;
 		err = d9__spawn_rewrite_next(rewrite, until);
 		if (!err)
 			err = write_piece(output, rewrite, i);
 	}
-	table->n = i;
+	table->place.n = i;
 	return err;
 }
 
