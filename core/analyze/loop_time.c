@@ -238,11 +238,12 @@ static void note_gap(struct d9__loop_time *time, const struct d9__loop_awake *aw
 {
 	uint64_t all_ns = awake->to_ns - awake->from_ns, ns;
 
-	if (awake->gap_ns < D9__ROUND_LONG_NS || awake->gap_ns > all_ns || awake->own_ns > all_ns ||
+	if (awake->gap_ns < D9__LONG_STRETCH_NS || awake->gap_ns > all_ns ||
+	    awake->own_ns > all_ns ||
 	    time->outside_told_ns)
 		return;
 	ns = part_of(awake->own_ns, awake->gap_ns, all_ns);
-	if (ns < D9__ROUND_LONG_NS)
+	if (ns < D9__LONG_STRETCH_NS)
 		return;
 	time->round_n++;
 	time->round_long_ns += ns;

@@ -15,8 +15,8 @@
 /* A loop is busy where it needs so many hundredths of what the machine leaves it. */
 #define D9__BUSY_PERCENT 80
 
-/* The library holds its loop if it calls nothing for so long. */
-#define D9__ROUND_LONG_NS UINT64_C(5000000)
+/* A callback, or a stretch without one, may hold the loop from here on. */
+#define D9__LONG_STRETCH_NS UINT64_C(5000000)
 
 /* All zero: nothing was recorded. */
 struct d9__loop_time {
@@ -38,7 +38,7 @@ struct d9__loop_time {
 	uint64_t outside_first_ns,
 		outside_last_ns; /* when the first of these began, the last ended */
 
-	/* Of round_ns, stretches without a callback of D9__ROUND_LONG_NS and more, by what they
+	/* Of round_ns, stretches without a callback of D9__LONG_STRETCH_NS and more, by what they
 	 * took themselves. */
 	uint64_t round_n, round_long_ns, round_max_ns, round_max_at_ns;
 

@@ -3,10 +3,13 @@
 
 #include "findings/hold.h"
 
+#include "analyze/loop_time.h"
 #include "analyze/stale.h"
 
-/* A stretch of this length is long if it takes so many times as long as 99 of 100 of its loop. */
-#define LONG_NS	   (5 * D9__MS_NS)
+/*
+ * A stretch of D9__LONG_STRETCH_NS is long if it takes so many times as long as 99 of 100 of its
+ * loop.
+ */
 #define LONG_TIMES 3
 
 /* Waits behind it of so long in a minute, or in a shorter trace, are too much. */
@@ -22,7 +25,7 @@
 
 static bool is_unusual(const struct d9__hold *hold)
 {
-	return hold->worker && hold->ns >= LONG_NS &&
+	return hold->worker && hold->ns >= D9__LONG_STRETCH_NS &&
 	       hold->ns > LONG_TIMES * d9__histogram_quantile(&hold->worker->own_calls, 0.99);
 }
 
@@ -45,7 +48,9 @@ uint64_t d9__hold_limit_ns(const struct d9__findings *findings, const struct d9_
 	/* Timers that it sets too early are told, and are what waits for it. */
 	if (callback->stale && callback->stale->early)
 		return ns;
-	return ns > LONG_NS && is_waited_for(findings, callback->behind_ns) ? LONG_NS : ns;
+	return ns > D9__LONG_STRETCH_NS && is_waited_for(findings, callback->behind_ns) ?
+		       D9__LONG_STRETCH_NS :
+		       ns;
 }
 
 bool d9__hold_is_long(const struct d9__findings *findings, const struct d9__hold *hold)
