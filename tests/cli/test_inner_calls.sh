@@ -79,22 +79,22 @@ hang() {
 	done
 }
 
-for old in no yes; do
-	say "killed in one at once, old events: $old"
-	hang early-$old $old '"running":\[{'
+# killed NAME OLD WORDS PATTERN: killed while it hangs as WORDS say, which its status shows by PATTERN.
+killed() {
+	say "killed in one $3, old events: $2"
+	hang "$1-$2" "$2" "$4"
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
-	"$dial9" recover early-$old >recovered
-	"$dial9" query early-$old --format csv "SELECT name, closed, count(*) FROM spans WHERE callback GROUP BY 1, 2"
+	"$dial9" recover "$1-$2" >recovered
+	"$dial9" query "$1-$2" --format csv "SELECT name, closed, count(*) FROM spans WHERE callback GROUP BY 1, 2"
+}
+
+for old in no yes; do
+	killed early $old "at once" '"running":\[{'
 done
 
 for old in no yes; do
-	say "killed in one that hangs, old events: $old"
-	hang late-$old $old '"for_ns":[2-9][0-9]\{9\}'
-	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null
-	"$dial9" recover late-$old >recovered
-	"$dial9" query late-$old --format csv "SELECT name, closed, count(*) FROM spans WHERE callback GROUP BY 1, 2"
+	killed late $old "that hangs" '"for_ns":[2-9][0-9]\{9\}'
 	"$dial9" report -v late-$old | grep -o 'CRITICAL.*on_body[^ ]*'
 	"$dial9" events --format text late-$old | grep LastSign | head -n 1 | grep -o 'span=.*'
 	"$dial9" report --json late-$old >late-$old.json
