@@ -511,7 +511,8 @@ int d9__module_name_of(const void *addr, char *buf, size_t len)
 	int n = 0;
 	bool known = false;
 
-	/* A scan that found nothing new is no answer: another thread's may have put it into the table meanwhile. */
+	/* A scan that found nothing new is no answer: another thread's may have put it into the
+	 * table meanwhile. */
 	for (int round = 0; round < 2 && !known; round++) {
 		if (round > 0)
 			d9__modules_scan();

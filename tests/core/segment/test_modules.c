@@ -548,7 +548,8 @@ static void *ask_for_a_name(void *arg)
 	struct asker *asker = arg;
 
 	pthread_barrier_wait(asker->both);
-	d9__module_name_of((const void *)(uintptr_t)ask_for_a_name, asker->name, sizeof(asker->name));
+	d9__module_name_of((const void *)(uintptr_t)ask_for_a_name, asker->name,
+			   sizeof(asker->name));
 	return NULL;
 }
 
@@ -619,7 +620,8 @@ int main(void)
 		{ "code of modules is told from their data and from stacks",
 		  test_code_of_modules_is_told_from_their_data_and_from_stacks },
 		{ "names", test_address_is_named_by_module_and_offset },
-		{ "names beside another thread", test_name_is_told_while_another_thread_makes_the_table },
+		{ "names beside another thread",
+		  test_name_is_told_while_another_thread_makes_the_table },
 		{ "fork during a scan that the machine holds up", test_fork_waits_for_a_scan_that_the_machine_holds_up },
 		{ "fork during a change of the table", test_child_forked_during_a_change_of_the_table_makes_a_new_one },
 		{ "fork during a scan", test_child_forked_during_a_scan_finds_the_loader_unlocked },
