@@ -57,8 +57,8 @@ static __attribute__((noinline)) void begin_batch(struct d9__libevent_thread *th
 		thread->depth =
 			(uint32_t)d9__real.event_base_get_num_events(base, D9__EVENT_COUNT_ACTIVE) +
 			1;
-	/* A plugin may have come in the last batch; 10 ns beside the system call of this one. */
-	d9__got_rescan();
+	/* A plugin may have come.  To ask the loader takes 260 instructions, in 30 cache lines. */
+	d9__got_rescan_paced(d9__loop_latest_ns());
 }
 
 /* The gate is open. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Adapter: all that an adapter uses of the core besides <dial9/loop.h>, hook/ and what knows no
- * loop (base/).  Its functions stand where the rest of their concept does: in loop.c, plain.c,
- * once.c, wakes.c, callsites.c, logs.c and so on.
+ * loop (base/).  Its functions stand where the rest of their concept does: in loop.c, poll.c,
+ * wakes.c, callsites.c, logs.c and so on.
  */
 
 #pragma once
@@ -20,6 +20,9 @@
 #include "record/source.h"
 #include "ring/gate.h"
 #include "segment/modules.h"
+
+/* The latest time that an event of this thread has; 0: it has none.  Quick: no clock is asked. */
+D9_API uint64_t d9__loop_latest_ns(void);
 
 /* ---- loops and tasks ---- */
 

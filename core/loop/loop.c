@@ -132,6 +132,13 @@ int d9_loop_recording(void)
 	return d9__gate_open(D9__GATE_LOOP);
 }
 
+uint64_t d9__loop_latest_ns(void)
+{
+	const struct d9__slot *slot = d9__self.slot;
+
+	return d9__slot_is_real(slot) ? slot->last_ns : 0;
+}
+
 uint64_t d9_loop_now(void)
 {
 	struct d9__slot *slot = d9__gate_open(D9__GATE_ALL) ? d9__slot_self() : NULL;
