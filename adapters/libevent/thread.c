@@ -36,11 +36,17 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *
 	return _URC_END_OF_STACK;
 }
 
-/* 1 to 2 us, and only where libevent registers something outside of any call that we hook. */
+/*
+ * Only where libevent registers something outside of any call that we hook: 26,000 instructions.
+ * While recording is off each connection that a listener takes would come here four times, to find
+ * who runs the loop.
+ */
 static void *walk_to_program(void)
 {
 	struct walk walk = { .left = 32 };
 
+	if (!d9__gate_open(D9__GATE_LOOP))
+		return NULL;
 	_Unwind_Backtrace(look_at_frame, &walk);
 	return walk.found;
 }
