@@ -10,6 +10,12 @@
 #include "libevent/pools.h"
 #include "libevent/thread.h"
 
+/* libevent's, or none. */
+static inline bool is_own(void *callback)
+{
+	return !callback || d9__is_callback_of_libevent(callback);
+}
+
 /*
  * A pointer into libevent stays as it is: filters and TLS compare the callback of what they wrap
  * with their own function.  Of a static libevent some might go unnoticed, so no callback for
@@ -17,56 +23,56 @@
  */
 static d9__pair_fn span_of_pair(d9__pair_fn callback)
 {
-	if (!callback || d9__is_callback_of_libevent((void *)callback))
+	if (is_own((void *)callback))
 		return callback;
 	return d9__libevent_pool_wrap_pair(callback, d9__libevent_thread()->site, D9__STUB_SPAN);
 }
 
 static d9__bufferevent_event_fn span_of_bufferevent_event(d9__bufferevent_event_fn callback)
 {
-	if (!callback || d9__libevent_is_static() || d9__is_callback_of_libevent((void *)callback))
+	if (d9__libevent_is_static() || is_own((void *)callback))
 		return callback;
 	return d9__libevent_pool_wrap_bufferevent_event(callback, d9__libevent_thread()->site);
 }
 
 static d9__listener_fn span_of_listener(d9__listener_fn callback)
 {
-	if (!callback || d9__is_callback_of_libevent((void *)callback))
+	if (is_own((void *)callback))
 		return callback;
 	return d9__libevent_pool_wrap_listener(callback, d9__libevent_thread()->site);
 }
 
 static d9__dns_fn span_of_dns(d9__dns_fn callback)
 {
-	if (!callback || d9__is_callback_of_libevent((void *)callback))
+	if (is_own((void *)callback))
 		return callback;
 	return d9__libevent_pool_wrap_dns(callback, d9__libevent_thread()->site);
 }
 
 static d9__addrinfo_fn span_of_addrinfo(d9__addrinfo_fn callback)
 {
-	if (!callback || d9__is_callback_of_libevent((void *)callback))
+	if (is_own((void *)callback))
 		return callback;
 	return d9__libevent_pool_wrap_addrinfo(callback, d9__libevent_thread()->site);
 }
 
 static d9__answer_fn span_of_answer(d9__answer_fn callback)
 {
-	if (!callback || d9__is_callback_of_libevent((void *)callback))
+	if (is_own((void *)callback))
 		return callback;
 	return d9__libevent_pool_wrap_answer(callback, d9__libevent_thread()->site);
 }
 
 static d9__maker_fn span_of_maker(d9__maker_fn callback)
 {
-	if (!callback || d9__is_callback_of_libevent((void *)callback))
+	if (is_own((void *)callback))
 		return callback;
 	return d9__libevent_pool_wrap_maker(callback, d9__libevent_thread()->site);
 }
 
 static d9__error_fn span_of_error(d9__error_fn callback)
 {
-	if (!callback || d9__is_callback_of_libevent((void *)callback))
+	if (is_own((void *)callback))
 		return callback;
 	return d9__libevent_pool_wrap_error(callback, d9__libevent_thread()->site);
 }
@@ -93,10 +99,20 @@ static d9__error_fn span_of_error(d9__error_fn callback)
 
 /* ---- bufferevents ---- */
 
-UNDER(void, bufferevent_setcb,
-      (struct bufferevent *bev, d9__pair_fn on_read, d9__pair_fn on_write,
-       d9__bufferevent_event_fn on_event, void *arg),
-      bev, span_of_pair(on_read), span_of_pair(on_write), span_of_bufferevent_event(on_event), arg)
+/* The evhttp server sets its own three times a request.  In a static libevent the scope tells. */
+void d9__hook_bufferevent_setcb(struct bufferevent *bev, d9__pair_fn on_read, d9__pair_fn on_write,
+				d9__bufferevent_event_fn on_event, void *arg)
+{
+	if (!d9__libevent_is_static() && is_own((void *)on_read) && is_own((void *)on_write) &&
+	    is_own((void *)on_event)) {
+		d9__real.bufferevent_setcb(bev, on_read, on_write, on_event, arg);
+		return;
+	}
+	D9__SCOPE();
+	d9__real.bufferevent_setcb(bev, span_of_pair(on_read), span_of_pair(on_write),
+				   span_of_bufferevent_event(on_event), arg);
+}
+
 MAKES(BUFFEREVENT, struct bufferevent *, bufferevent_socket_new,
       (struct event_base *base, int fd, int options), base, fd, options)
 MAKES(BUFFEREVENT, int, bufferevent_pair_new,
