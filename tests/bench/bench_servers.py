@@ -8,7 +8,7 @@ memcached of Debian (libevent) answers CLIENT of tests/real, HTTP_SERVER (libeve
 (libsoup 3, GLib) ab, pgbouncer (libevent) before PostgreSQL pgbench, and python3 with gevent (libev) a client of its own; of them
 all those whose names begin with ONLY.  Four servers of a kind run
 at once: two as alone, one recorded without samples, one recorded with them, as is the default.  In each round each of them
-gets the same load, in an order that changes, while the others sleep.  What is compared is the CPU time of all threads of a
+gets the same load, in an order that changes, while the others sleep; after four rounds they are started anew.  What is compared is the CPU time of all threads of a
 server, the recorder's included.  All servers share one processor, and who asks them has another: where the kernel would
 put them changes what a request costs by more than recording does.  Where a program is missing that server is left out, with
 a word why.
@@ -246,12 +246,17 @@ def figure(what, threads, own, name, peer, budget):
           f"{statistics.median(peer) / 1e3:.6g}", f"{middle:.6g}", f"{low:.6g}", f"{high:.6g}", budget, sep="\t", flush=True)
 
 
-def in_turn(servers, rounds, load):
-    """What |load| says of each server, round by round; then they end."""
-    for server in servers:
-        load(server)  # warm
-    took = [[] for _ in servers]
+def in_turn(start_all, rounds, load):
+    """What |load| says of each server, round by round.  They are started anew now and then: where its memory lies makes a
+    process dearer or cheaper than its like by some percent, as long as it lives."""
+    servers, took = [], [[] for _ in ORDERS[0]]
     for number in range(rounds):
+        if number % len(ORDERS) == 0:
+            for server in servers:
+                server.stop()
+            servers = start_all()
+            for server in servers:
+                load(server)  # warm
         for which in ORDERS[number % len(ORDERS)]:
             took[which].append(load(servers[which]))
     for server in servers:
@@ -261,8 +266,8 @@ def in_turn(servers, rounds, load):
 
 def times_of(start, client, environments, rounds):
     """Of each server its loads: CPU of the loop's thread, of all, and time by the clock."""
-    servers = [Server(start, environment) for environment in environments]
-    return in_turn(servers, rounds, lambda server: server.load(client))
+    return in_turn(lambda: [Server(start, environment) for environment in environments], rounds,
+                   lambda server: server.load(client))
 
 
 def measure(what, start, client, environments, rounds, budget=0, loop_budget=0, recorder_budget=0):
@@ -307,11 +312,22 @@ def measure_throughput(what, start, client, environments, rounds):
                THROUGHPUT_BUDGET)
     if not FOR_CLIENTS:
         return
-    servers = [Server(start, environment, lambda: None) for environment in environments]
-    for server in servers:
-        server.load(client)  # the recorder has its threads
-        spread(server)
-    throughput(f"{what}, requests a second, another processor idle", in_turn(servers, rounds, lambda server: server.load(client)), 0)
+
+    def start_all():
+        servers = [Server(start, environment, lambda: None) for environment in environments]
+        for server in servers:
+            server.load(client)  # the recorder has its threads
+            spread(server)
+        return servers
+
+    throughput(f"{what}, requests a second, another processor idle", in_turn(start_all, rounds, lambda server: server.load(client)), 0)
+
+
+def measure_off(what, start, client, environments, rounds):
+    """While nothing is recorded: calls go through hooks, and a program of one thread has a second, for which libc locks."""
+    plain, again, off, off_again = ([load[0] for load in server] for server in times_of(start, client, environments, rounds))
+    figure(f"{what}, switched off", "of the loop", [(a + b) / 2 for a, b in zip(off, off_again)], "not recorded",
+           [(a + b) / 2 for a, b in zip(plain, again)], 0)
 
 
 RATE_CLIENT = """
@@ -479,6 +495,8 @@ def main():
 
         def http_rows(start):
             what = "evhttp server"
+            off = dict(recorded, DIAL9_ENABLED="no")
+            measure_off(f"{what} under ab, per request", start, ab_kept_alive, [plain, plain, off, off], int(rounds))
             measure_throughput(f"{what} under ab", start, ab_kept_alive, environments, int(rounds))
             for rate in (50, 1000):
                 measure_rate(what, rate, start, environments, int(rounds))
