@@ -286,7 +286,7 @@ def measure(what, start, client, environments, rounds, budget=0, loop_budget=0, 
 
 # ---- evhttp: throughput, and few requests ----
 
-THROUGHPUT_BUDGET = 0.966
+THROUGHPUT_BUDGET = -0.966  # at least
 RECORDER_BUDGET = 2  # ms/s at 50 requests a second
 
 
