@@ -81,7 +81,8 @@ bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 	if (lost_now(loss) == st->lost[cause])
 		return false;
 	out->events = d9__loss_take(loss, st->lost[cause], &out->from_ns, &out->to_ns);
-	if (out->from_ns < st->lost_ns[cause])
+	/* Stamps of several threads may come in another order. */
+	if (out->from_ns < st->lost_ns[cause] && st->lost_ns[cause] <= out->to_ns)
 		out->from_ns = st->lost_ns[cause];
 	st->lost[cause] += out->events;
 	st->lost_ns[cause] = out->to_ns;

@@ -148,7 +148,7 @@ static void test_polls_and_parks_alternate_in_the_file(void)
 static void test_each_loss_is_told_from_where_the_one_before_ends(void)
 {
 	static struct d9__drain drain;
-	struct d9__drain_loss first, second, again, last;
+	struct d9__drain_loss first, second, again, last, late;
 
 	fixture_ring(4);
 	drain = (struct d9__drain){ .ring = &d9__ring };
@@ -163,11 +163,15 @@ static void test_each_loss_is_told_from_where_the_one_before_ends(void)
 	d9__drain_told(&drain, 0, D9__LOSS_OVERRUN);
 	d9__loss_add(0, D9__LOSS_OVERRUN, 8, 5000, 6000);
 	CU_ASSERT_TRUE(d9__drain_take_loss(&drain, 0, D9__LOSS_OVERRUN, &last));
+	d9__drain_told(&drain, 0, D9__LOSS_OVERRUN);
+	d9__loss_add(0, D9__LOSS_OVERRUN, 9, 5500, 5600); /* by a thread that is late */
+	CU_ASSERT_TRUE(d9__drain_take_loss(&drain, 0, D9__LOSS_OVERRUN, &late));
 
 	CU_ASSERT(first.events == 5 && first.from_ns == 1000 && first.to_ns == 2000);
 	CU_ASSERT(second.events == 6 && second.from_ns == 2000 && second.to_ns == 3000);
 	CU_ASSERT(again.events == 13 && again.from_ns == 2000 && again.to_ns == 4000);
 	CU_ASSERT(last.events == 8 && last.from_ns == 5000 && last.to_ns == 6000);
+	CU_ASSERT(late.events == 9 && late.from_ns == 5500 && late.to_ns == 5600);
 }
 
 static void test_losses_are_bridged(void)
