@@ -14,6 +14,9 @@
 
 /* ---- rows ---- */
 
+/* So many rows may be a task's own. */
+#define NEAR 8
+
 static uint64_t load(const _Atomic(uint64_t) *figure)
 {
 	return atomic_load_explicit(figure, memory_order_relaxed);
@@ -46,37 +49,42 @@ static struct d9__io_row *take_row(struct d9__task_io *io, uint32_t i, uint64_t 
 	return &io->rows[i];
 }
 
-/* The next free row before |end|; NULL: the flush thread has to tell before there is one. */
-static struct d9__io_row *take_next(struct d9__task_io *io, uint32_t *next, uint32_t end,
-				    uint64_t task)
-{
-	while (*next < end) {
-		uint32_t i = (*next)++;
-
-		if (is_free(&io->rows[i]))
-			return take_row(io, i, task);
-	}
-	return NULL;
-}
-
 static struct d9__io_row *share(struct d9__io_row *row)
 {
 	atomic_store_explicit(&row->shared, true, memory_order_relaxed);
 	return row;
 }
 
-static struct d9__io_row *row_of_callback(struct d9__task_io *io, uint64_t task, uint32_t callback)
+static bool is_of_callback(struct d9__task_io *io, uint32_t i, uint32_t callback)
 {
-	struct d9__io_row *row;
+	return io->callbacks[i] == callback && load(&io->tasks[D9__IO_TASKS + i]);
+}
 
+/* Rows are free again in the next |pass| of the flush thread. */
+static struct d9__io_row *row_of_callback(struct d9__task_io *io, uint64_t task, uint32_t callback,
+					  uint32_t pass)
+{
+	if (is_of_callback(io, io->callback, callback))
+		return share(&io->rows[D9__IO_TASKS + io->callback]);
+	if (io->pass != pass) {
+		io->pass = pass;
+		io->next_callback = 0;
+	}
 	for (uint32_t i = 0; i < D9__IO_CALLBACKS; i++)
-		if (io->callbacks[i] == callback && load(&io->tasks[D9__IO_TASKS + i]))
+		if (is_of_callback(io, i, callback)) {
+			io->callback = i;
 			return share(&io->rows[D9__IO_TASKS + i]);
-	row = take_next(io, &io->next_callback, D9__IO_REST, task);
-	if (!row)
-		return share(&io->rows[D9__IO_REST]);
-	io->callbacks[row - &io->rows[D9__IO_TASKS]] = callback;
-	return row;
+		}
+	while (io->next_callback < D9__IO_CALLBACKS) {
+		uint32_t i = io->next_callback++;
+
+		if (is_free(&io->rows[D9__IO_TASKS + i])) {
+			io->callback = i;
+			io->callbacks[i] = callback;
+			return take_row(io, D9__IO_TASKS + i, task);
+		}
+	}
+	return share(&io->rows[D9__IO_REST]);
 }
 
 /* A thread numbers its tasks one by one. */
@@ -85,24 +93,30 @@ static inline uint32_t home_of(uint64_t task)
 	return 1 + (uint32_t)task % (D9__IO_TASKS - 1);
 }
 
+/* A task's row is at its home, or near it. */
+static uint32_t place_near(uint32_t home, uint32_t i)
+{
+	return home + i < D9__IO_TASKS ? home + i : home + i - (D9__IO_TASKS - 1);
+}
+
 static struct d9__io_row *row_of_task(struct d9__task_io *io, uint64_t task, uint32_t callback)
 {
-	uint32_t home = home_of(task), passes;
-	struct d9__io_row *row;
+	uint32_t home = home_of(task), at;
+	uint32_t pass = atomic_load_explicit(&io->passes, memory_order_relaxed) + 1;
 
-	for (uint32_t i = 1; i < D9__IO_TASKS; i++)
-		if (load(&io->tasks[i]) == task)
-			return &io->rows[i];
-	if (is_free(&io->rows[home]))
-		return take_row(io, home, task);
-	passes = atomic_load_explicit(&io->passes, memory_order_relaxed);
-	if (io->pass != passes || !io->next_task) {
-		io->pass = passes;
-		io->next_task = 1;
-		io->next_callback = D9__IO_TASKS;
+	for (uint32_t i = 0; i < NEAR; i++) {
+		at = place_near(home, i);
+		if (load(&io->tasks[at]) == task)
+			return &io->rows[at];
 	}
-	row = take_next(io, &io->next_task, D9__IO_TASKS, task);
-	return row ? row : row_of_callback(io, task, callback);
+	/* Hundreds of connections: rows, which are not in the cache, are looked at once a pass. */
+	for (uint32_t i = 0; io->full[home] != pass && i < NEAR; i++) {
+		at = place_near(home, i);
+		if (is_free(&io->rows[at]))
+			return take_row(io, at, task);
+	}
+	io->full[home] = pass;
+	return row_of_callback(io, task, callback, pass);
 }
 
 /* Another task runs than at the call before. */

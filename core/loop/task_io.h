@@ -51,8 +51,10 @@ struct d9__task_io {
 	struct d9__io_row *row; /* NULL: none yet */
 	uint64_t task;
 	_Atomic(uintptr_t) counting; /* where on the stack a call is being counted; 0: none is */
-	/* Rows before these are in use in this pass of the flush thread. */
-	uint32_t pass, next_task, next_callback;
+	/* The flush thread's pass in which tasks of that home found no row; 0: none. */
+	uint32_t full[D9__IO_TASKS];
+	/* In this pass callbacks have the rows before |next_callback|, the latest |callback|. */
+	uint32_t pass, next_callback, callback;
 	uint32_t callbacks[D9__IO_CALLBACKS]; /* handles of their names */
 
 	_Atomic(uint32_t) passes; /* of the flush thread */
