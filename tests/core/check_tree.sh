@@ -87,3 +87,10 @@ for check in $checks; do
 		exit 1
 	}
 done
+
+sed -nE 's/^\t?scenario "([a-z_ ]+)" .*/\1/p; s/^\t?scenario ([a-z_]+) .*/\1/p' tests/real/test_scenarios.sh | while read -r scenario; do
+	grep -q "^| $scenario |" core/doc/SCENARIOS.md || {
+		echo "SCENARIOS.md has no row of $scenario: run make scenarios"
+		exit 1
+	}
+done
