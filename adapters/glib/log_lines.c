@@ -79,7 +79,7 @@ static void finish(struct text *text, const char *format, va_list args)
 	n = vsnprintf(text->buffer, sizeof(text->buffer), format, args);
 	if (n < 0)
 		text->buffer[0] = '\0';
-	if (n >= (int)sizeof(text->buffer))
+	if (n >= (int)sizeof(text->buffer) && !d9__sandbox_is_shut())
 		more = mmap(NULL, (size_t)n + 1, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (more != MAP_FAILED) {

@@ -7,8 +7,16 @@
 #include <sys/mman.h>
 
 #include "base/mapped.h"
+#include "base/sandbox.h"
+#include "base/thread.h"
 
 static _Atomic(bool) is_limited;
+
+/* Behind a filter of system calls one of these would end the program; the flush thread has none. */
+static bool may_call(void)
+{
+	return !d9__sandbox_is_shut() || d9__thread_is_flush();
+}
 
 /* Free if |low| is 0; taken and given back by its low end. */
 static struct piece {
@@ -52,8 +60,11 @@ void d9__mapped_unlock(const void *memory, size_t bytes)
 
 void *d9__map(size_t bytes)
 {
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *memory = MAP_FAILED;
 
+	if (may_call())
+		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return NULL;
 	d9__mapped_unlock(memory, bytes);
@@ -65,6 +76,8 @@ void *d9__remap(void *memory, size_t bytes, size_t to)
 {
 	void *moved;
 
+	if (!may_call())
+		return NULL;
 	/* Before: another thread's may come to lie there. */
 	leave((uintptr_t)memory);
 	moved = mremap(memory, bytes, to, MREMAP_MAYMOVE);
@@ -79,6 +92,8 @@ void *d9__remap(void *memory, size_t bytes, size_t to)
 
 void d9__unmap(void *memory, size_t bytes)
 {
+	if (!may_call())
+		return;
 	leave((uintptr_t)memory);
 	munmap(memory, bytes);
 }

@@ -7,6 +7,11 @@
 
 #include <dial9/export.h>
 
+/*
+ * Where the program has forbidden itself system calls (base/sandbox.h), only the recorder's thread
+ * gets memory, and gives it back: for others there is none, and what they give back stays.
+ */
+
 /* Zeros, at a page; pages that are never touched cost addresses alone.  NULL if there are none.  Any thread; changes errno. */
 D9_API void *d9__map(size_t bytes);
 

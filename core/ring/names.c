@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/mapped.h"
-#include "base/sandbox.h"
 #include "ring/event_types.h"
 #include "ring/names.h"
 
@@ -32,18 +31,12 @@ static _Atomic(uint64_t) overflows;
 /* Stored by intern (release), read by anybody who was given a handle (acquire). */
 static _Atomic(const struct d9__name *) *_Atomic texts;
 
-static void *map(size_t len)
-{
-	/* Then names that are new stand as "(other)" once the block in hand is full. */
-	return d9__sandbox_is_shut() ? NULL : d9__map(len);
-}
-
 static bool tables_ready_locked(void)
 {
 	if (!hash)
-		hash = map(HASH_SLOTS * sizeof(*hash));
+		hash = d9__map(HASH_SLOTS * sizeof(*hash));
 	if (!atomic_load_explicit(&texts, memory_order_relaxed))
-		atomic_store_explicit(&texts, map(D9__NAMES_MAX * sizeof(*texts)),
+		atomic_store_explicit(&texts, d9__map(D9__NAMES_MAX * sizeof(*texts)),
 				      memory_order_release);
 	return hash && atomic_load_explicit(&texts, memory_order_relaxed);
 }
@@ -54,7 +47,8 @@ static struct d9__name *arena_name_locked(const char *text, size_t len)
 	struct d9__name *name;
 
 	if ((size_t)(arena_end - arena_next) < need) {
-		uint8_t *block = map(BLOCK_BYTES);
+		/* In a sandbox names that are new stand as "(other)" from then on. */
+		uint8_t *block = d9__map(BLOCK_BYTES);
 
 		if (!block)
 			return NULL;
@@ -199,7 +193,7 @@ void d9__names_fork_child(void)
 
 uint32_t *d9__name_table_new(void)
 {
-	return map(TABLE_BYTES);
+	return d9__map(TABLE_BYTES);
 }
 
 void d9__name_table_clear(uint32_t *table)

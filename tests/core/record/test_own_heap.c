@@ -10,13 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/heap.h"
 #include "base/mapped.h"
+#include "base/sandbox.h"
+#include "base/sanitized.h"
 #include "ring/clock.h"
 #include "support/d9_test.h"
 
@@ -257,6 +262,36 @@ static void test_a_child_uses_it_whatever_other_threads_did_at_the_fork(void)
 	give_back(&churn);
 }
 
+/* Any system call but read(), write() and exit() ends this child. */
+static void behind_a_filter(void *mapped)
+{
+	static void *blocks[100];
+
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	atomic_store(&d9__sandbox_shut, true);
+	for (size_t i = 0; i < 100; i++)
+		blocks[i] = d9__malloc(30000); /* more than a region has */
+	d9__free(mapped);
+	syscall(SYS_exit, blocks[99] || d9__malloc(1000000) || d9__map(4096) ? 1 : 0);
+}
+
+static void test_a_program_that_forbids_itself_system_calls_is_not_ended_by_ours(void)
+{
+	void *mapped;
+	int status = 0;
+	pid_t pid;
+
+	if (D9__SANITIZED)
+		return; /* a sanitizer makes calls of its own, and waits for ever */
+	mapped = d9__malloc(1000000);
+	pid = fork();
+	if (!pid)
+		behind_a_filter(mapped);
+	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_EQUAL(status, 0);
+	d9__free(mapped);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "blocks of all sizes lie apart at multiples of 16", test_blocks_of_all_sizes_lie_apart_at_multiples_of_16 },
 	{ "realloc keeps what was there and calloc clears what was used before", test_realloc_keeps_what_was_there_and_calloc_clears_what_was_used_before },
@@ -267,6 +302,8 @@ static const CU_TestInfo tests[] = {
 	{ "threads share it", test_threads_share_it },
 	{ "signal handlers use it at any moment", test_signal_handlers_use_it_at_any_moment },
 	{ "a child uses it whatever other threads did at the fork", test_a_child_uses_it_whatever_other_threads_did_at_the_fork },
+	{ "system calls are forbidden",
+	  test_a_program_that_forbids_itself_system_calls_is_not_ended_by_ours },
 	CU_TEST_INFO_NULL,
 };
 
