@@ -81,6 +81,9 @@ bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 	if (lost_now(loss) == st->lost[cause])
 		return false;
 	out->events = d9__loss_take(loss, st->lost[cause], &out->from_ns, &out->to_ns);
+	/* Not known: counted while the hull began anew. */
+	if (!out->from_ns)
+		out->from_ns = out->to_ns;
 	/* Stamps of several threads may come in another order. */
 	if (out->from_ns < st->lost_ns[cause] && st->lost_ns[cause] <= out->to_ns)
 		out->from_ns = st->lost_ns[cause];
@@ -147,7 +150,7 @@ void d9__drain_paused(struct d9__drain *drain)
 		d9__loss_add((int)i, D9__LOSS_DISK, lost.events, lost.from_ns, lost.to_ns);
 		atomic_fetch_sub_explicit(&loss_of(drain, i, D9__LOSS_OVERRUN)->events, lost.events,
 					  memory_order_relaxed);
-		d9__drain_put_back_loss(drain, i, D9__LOSS_OVERRUN, &lost);
+		drain->slot[i].lost[D9__LOSS_OVERRUN] -= lost.events;
 		d9__drain_told(drain, i, D9__LOSS_OVERRUN);
 	}
 }

@@ -42,7 +42,7 @@ uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64
 			if (!lost.to_ns)
 				lost.to_ns = now_ns;
 			if (!lost.from_ns)
-				lost.from_ns = lost.to_ns;
+				lost.from_ns = now_ns;
 			if (lost.to_ns > latest_ns)
 				latest_ns = lost.to_ns;
 			if (emit_loss(own, d9__loss_names[cause], &lost))

@@ -174,6 +174,23 @@ static void test_each_loss_is_told_from_where_the_one_before_ends(void)
 	CU_ASSERT(late.events == 9 && late.from_ns == 5500 && late.to_ns == 5600);
 }
 
+static void test_loss_is_never_told_from_the_beginning_of_time(void)
+{
+	static struct d9__drain drain;
+	struct d9__drain_loss first, again;
+
+	fixture_ring(4);
+	drain = (struct d9__drain){ .ring = &d9__ring };
+	d9__loss_add(0, D9__LOSS_OVERRUN, 5, 1000, 2000);
+	CU_ASSERT_TRUE(d9__drain_take_loss(&drain, 0, D9__LOSS_OVERRUN, &first));
+	d9__loss_add(0, D9__LOSS_OVERRUN, 6, 2100, 3000);
+	d9__drain_put_back_loss(&drain, 0, D9__LOSS_OVERRUN, &first);
+	d9__drain_told(&drain, 0, D9__LOSS_OVERRUN); /* of none: its time is not known any more */
+	CU_ASSERT_TRUE(d9__drain_take_loss(&drain, 0, D9__LOSS_OVERRUN, &again));
+
+	CU_ASSERT(again.events == 11 && again.from_ns == 3000 && again.to_ns == 3000);
+}
+
 static void test_losses_are_bridged(void)
 {
 	struct d9_options *options = scratch_options();
@@ -291,6 +308,7 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "alternation", test_polls_and_parks_alternate_in_the_file },
 		{ "losses are bridged", test_losses_are_bridged },
+		{ "losses have a beginning", test_loss_is_never_told_from_the_beginning_of_time },
 		{ "losses follow each other",
 		  test_each_loss_is_told_from_where_the_one_before_ends },
 		{ "a failing disk", test_polls_alternate_across_a_disk_that_fails },
