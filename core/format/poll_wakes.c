@@ -132,6 +132,8 @@ int d9__poll_wakes_start(struct d9__poll_wakes *seen, uint64_t worker, uint64_t 
 	*out = (struct d9__poll_wake) { .woken = task, .worker = worker };
 	if (told)
 		describe(seen, polls, ns, told, out);
+	if (seen->times_only)
+		return told != 0;
 	if (!d9__array_reserve(polls->polls, &polls->capacity, polls->n, 1))
 		return -ENOMEM;
 	/* Where an end was lost, the next begin ends it. */

@@ -39,6 +39,7 @@ struct d9__poll_wakes {
 	struct d9__polls_of_worker *workers;
 	size_t n, capacity, latest; /* of |workers|; those behind |n| keep their memory */
 	bool part; /* what is seen from here on belongs to the part that is asked about */
+	bool times_only; /* of wakes only |ns| is asked for: polls need not be remembered */
 };
 
 /* A batch begins. */

@@ -10,6 +10,9 @@
 
 #include "base/array.h"
 
+/* Times that an entry may move, on average, before all are merged in passes. */
+#define MOVED_MOST 8
+
 static bool before(const struct d9__merge_item *a, const struct d9__merge_item *b)
 {
 	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->order < b->order);
@@ -112,12 +115,12 @@ static bool merge_pass(const struct d9__index_entry *from, size_t n, struct d9__
 	return true;
 }
 
-void d9__index_sort(struct d9__index_entry *entries, size_t n, struct d9__index_entry *scratch)
+/* Merge runs until one is left: as many times as it takes, however much is out of order. */
+static void sort_by_passes(struct d9__index_entry *entries, size_t n,
+			   struct d9__index_entry *scratch)
 {
 	struct d9__index_entry *from = entries, *to = scratch;
 
-	if (n < 2)
-		return;
 	while (merge_pass(from, n, to)) {
 		struct d9__index_entry *swap = from;
 
@@ -126,4 +129,41 @@ void d9__index_sort(struct d9__index_entry *entries, size_t n, struct d9__index_
 	}
 	if (from != entries)
 		memcpy(entries, from, n * sizeof(*entries));
+}
+
+/*
+ * Merge the run from |run| up to |end| into the |done| entries in front of it, which are in order.
+ * Returns how many entries moved.
+ */
+static size_t insert_run(struct d9__index_entry *run, const struct d9__index_entry *end,
+			 size_t done, struct d9__index_entry *scratch)
+{
+	struct d9__index_entry *from = run, *to, *begin;
+	size_t later = 0;
+
+	for (; later < done && from[-1].time_ns > run->time_ns; from--)
+		scratch[later++] = from[-1];
+	/* |scratch| has the later ones backwards.  Behind the last of them the run stays as it is.
+	 */
+	for (begin = to = from, from = run; later; to++)
+		*to = from < end && from->time_ns < scratch[later - 1].time_ns ? *from++
+									       : scratch[--later];
+	return (size_t)(to - begin);
+}
+
+void d9__index_sort(struct d9__index_entry *entries, size_t n, struct d9__index_entry *scratch)
+{
+	size_t moved = 0;
+
+	/* Nearly all that is told late belongs a few places further up. */
+	for (size_t done = n ? run_end(entries, n, 0) : 0; done < n;) {
+		size_t end = run_end(entries, n, done);
+
+		moved += insert_run(entries + done, entries + end, done, scratch);
+		if (moved / MOVED_MOST > n) {
+			sort_by_passes(entries, n, scratch);
+			return;
+		}
+		done = end;
+	}
 }

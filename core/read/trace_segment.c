@@ -332,7 +332,9 @@ static uint64_t keep_bytes(const struct d9__trace_segment *segment, const struct
 int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definitions *schemas,
 			   struct d9__batch_list *batches, struct d9__keep_budget *budget, uint64_t unpacked_max)
 {
-	struct scan scan = { .segment = segment, .batches = batches };
+	struct scan scan = { .segment = segment,
+			     .batches = batches,
+			     .seen = { .times_only = true } };
 	int err = d9__input_reopen(&segment->input), finished = 0;
 
 	if (!err)

@@ -87,6 +87,25 @@ static void test_index_sort_is_stable_for_any_disorder(void)
 	}
 }
 
+/* Wakes: each is told behind events that came after it, a few or half the batch. */
+static void test_index_sort_is_stable_where_some_are_told_late(void)
+{
+	static const uint64_t back[] = { 1, 3, 40, 3000 };
+	struct d9__index_entry entries[6000];
+	uint64_t seed = 5;
+
+	for (size_t b = 0; b < sizeof(back) / sizeof(back[0]); b++) {
+		for (uint64_t i = 0; i < 6000; i++) {
+			uint64_t ns = i / 2 + 3000;
+
+			if (random_of(&seed) % 3 == 0)
+				ns -= random_of(&seed) % (back[b] + 1);
+			entries[i] = (struct d9__index_entry) { ns, i };
+		}
+		check_sorted(entries, 6000);
+	}
+}
+
 static void test_index_sort_of_times_that_only_fall(void)
 {
 	struct d9__index_entry entries[500];
@@ -107,6 +126,8 @@ int main(void)
 		  test_merge_of_runs_that_advance_stays_in_order },
 		{ "index sort is stable for any disorder",
 		  test_index_sort_is_stable_for_any_disorder },
+		{ "index sort is stable where some are told late",
+		  test_index_sort_is_stable_where_some_are_told_late },
 		{ "index sort of times that only fall", test_index_sort_of_times_that_only_fall },
 		CU_TEST_INFO_NULL,
 	};
