@@ -27,6 +27,7 @@
 #include "text/text.h"
 #include "tool/args.h"
 #include "tool/progress.h"
+#include "tool/read_ahead.h"
 #include "tool/symbol_options.h"
 #include "tool/trace_input.h"
 #include "watch/left_rings.h"
@@ -285,12 +286,13 @@ static void trace_release(struct trace *trace)
 
 static int read_events(struct trace *trace)
 {
+	struct d9__read_ahead *ahead = NULL;
 	struct d9__progress progress;
 	const struct d9_event *event;
-	int err = 0;
+	int err = d9__read_ahead_begin(&ahead, trace->reader);
 
 	d9__progress_init(&progress);
-	while (!err && (event = d9__traces_next(trace->reader, &progress, &err))) {
+	while (!err && (event = d9__read_ahead_next(ahead, &progress, &err))) {
 		size_t i = trace->ids.of_segment[event->segment];
 		struct process *process = &trace->items[i];
 
@@ -302,6 +304,7 @@ static int read_events(struct trace *trace)
 		if (!err && trace->addresses)
 			err = d9__address_set_learn(&process->addresses, process->symbols, event);
 	}
+	d9__read_ahead_end(ahead);
 	d9__progress_clear(&progress);
 	return err;
 }

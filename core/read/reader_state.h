@@ -78,6 +78,12 @@ int d9__reader_add_missing(struct d9_reader *reader, const char *path, const cha
 /* |bytes| were unpacked of a segment that is done with. */
 void d9__reader_unpacked(struct d9_reader *reader, uint64_t bytes);
 
+/* Where the segment of an event is.  It stays so: any thread may ask. */
+static inline const char *d9__reader_path(const struct d9_reader *reader, uint32_t segment)
+{
+	return reader->segments[segment]->input.path;
+}
+
 /* Memory that |input| may claim. */
 uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input *input);
 

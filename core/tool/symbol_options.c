@@ -7,6 +7,7 @@
 
 #include "analyze/analysis.h"
 #include "base/directory.h"
+#include "read/reader_state.h"
 #include "tool/symbol_options.h"
 #include "tool/user_folder.h"
 
@@ -40,13 +41,11 @@ int d9__symbol_open(struct d9__symbolizer **out)
 
 int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *reader, const struct d9_event *event)
 {
-	struct d9_segment_info info;
 	int err = d9__symbolizer_learn(symbolizer, event);
 
-	if (err || !symbolizer || event->kind != D9_EVENT_SEGMENT_METADATA ||
-	    d9_reader_segment(reader, event->segment, &info))
+	if (err || !symbolizer || event->kind != D9_EVENT_SEGMENT_METADATA)
 		return err;
-	return d9__symbolizer_learn_jit(symbolizer, event, info.path);
+	return d9__symbolizer_learn_jit(symbolizer, event, d9__reader_path(reader, event->segment));
 }
 
 /*
