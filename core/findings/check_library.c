@@ -14,8 +14,9 @@
 #include "text/units.h"
 
 /*
- * Told if it has this share of its loop's time and needs so long for each wake: a loop at its limit
- * has a library that is busy, a few microseconds for each round.
+ * Told if it has this share of its loop's time and needs so long for each wake, and for each call,
+ * as a loop that does not sleep has many to a wake: a loop at its limit has a library that is busy,
+ * a few microseconds for each round.
  */
 #define SHARE	      0.1
 #define EACH_NS	      (500 * D9__US_NS)
@@ -29,7 +30,7 @@ struct held {
 	const struct d9__loop_time *time;
 	uint64_t ns; /* of the library */
 	double share;
-	uint64_t each_ns; /* for each wake */
+	uint64_t times, each_ns; /* wakes, or calls where there are more; and what each took */
 };
 
 static struct held held_of(const struct d9__worker *worker, const struct d9__owners *owners)
@@ -40,7 +41,8 @@ static struct held held_of(const struct d9__worker *worker, const struct d9__own
 		if (owners->items[i].kind == D9__OWNER_LIBRARY)
 			held.ns = owners->items[i].ns;
 	held.share = d9__owners_share(owners, held.ns);
-	held.each_ns = held.ns / (worker->parks ? worker->parks : 1);
+	held.times = worker->parks > worker->polls ? worker->parks : worker->polls;
+	held.each_ns = held.ns / (held.times ? held.times : 1);
 	return held;
 }
 
@@ -93,7 +95,8 @@ static void held_by_library(struct d9__findings *findings, const struct d9__work
 {
 	const struct d9__analysis *a = findings->analysis;
 	bool stretches = held->time->round_n >= OFTEN;
-	uint64_t times = stretches ? held->time->round_n : worker->parks;
+	uint64_t times = stretches ? held->time->round_n : held->times;
+	const char *unit = worker->parks >= worker->polls ? "wakes" : "calls";
 	uint64_t each_ns = stretches ? held->time->round_long_ns / times : held->each_ns;
 	struct d9__finding *finding;
 	char name[64];
@@ -105,11 +108,11 @@ static void held_by_library(struct d9__findings *findings, const struct d9__work
 				  "'s loop is %s for %.0f %% of the time, %s in each of %s %s, and "
 				  "calls nothing meanwhile.",
 				  worker->id, name, 100 * held->share, d9__units_ns(each_ns).text,
-				  d9__units_count(times).text, stretches ? "long rounds" : "wakes");
+				  d9__units_count(times).text, stretches ? "long rounds" : unit);
 	d9__finding_set_name(findings, finding, name, strlen(name));
 	d9__finding_set_brief(findings, finding, "holds the loop %s, %s %s, %.0f %% of the time",
 			      d9__units_ns(each_ns).text, d9__units_count(times).text,
-			      stretches ? "times" : "wakes", 100 * held->share);
+			      stretches ? "times" : unit, 100 * held->share);
 	if (finding)
 		finding->hot = d9__hot_describe(&worker->beside, false);
 	if (stretches)
@@ -125,7 +128,7 @@ static void held_by_library(struct d9__findings *findings, const struct d9__work
 		findings, finding,
 		&(struct d9__evidence) { .has_worker = true, .worker = worker->id },
 		"told from three stretches of 5 ms on that are no usual calls of the "
-		"loop, or from %.0f %% of the time on with %s for each wake",
+		"loop, or from %.0f %% of the time on with %s for each wake and call",
 		100 * SHARE, d9__units_ns(EACH_NS).text);
 }
 

@@ -23,6 +23,13 @@
 /* A call that is open for longer counts whenever it comes. */
 #define START_NS (500 * D9__MS_NS)
 
+/*
+ * A loop that is polled keeps a CPU busy: such calls, from so many on, are told from this share of
+ * the time on, however usual and harmless to others they are.
+ */
+#define POLLED_OFTEN 3
+#define POLLED_SHARE 0.02
+
 /* An inner loop that calls no more has little to do. */
 #define FEW_CALLS 10
 
@@ -67,10 +74,17 @@ static uint64_t held_up_ns(const struct d9__analysis *a, const struct d9__callba
 	return more_ns < ready_ns ? more_ns : ready_ns;
 }
 
+static bool is_costly(const struct d9__analysis *a, const struct d9__callback *callback)
+{
+	return callback->nested.calls >= POLLED_OFTEN &&
+	       (double)callback->durations.sum >=
+		       POLLED_SHARE * (double)(a->loop_last_ns - a->loop_first_ns);
+}
+
 /* Where others waited longer than the callback was open, the machine made them wait for the rest. */
 static enum d9__severity nested_severity(const struct d9__findings *findings,
 					 const struct d9__callback *callback,
-					 const struct d9__stall *stall)
+					 const struct d9__stall *stall, bool polled)
 {
 	const struct d9__analysis *a = findings->analysis;
 	uint64_t held_ns = held_up_ns(a, callback), open_ns = callback->nested.longest_ns - held_ns;
@@ -85,9 +99,10 @@ static enum d9__severity nested_severity(const struct d9__findings *findings,
 				 .waited = waited };
 	enum d9__severity severity = d9__hold_severity(findings, &hold);
 
-	if (!d9__hold_is_long(findings, &hold) || is_start(a, callback, stall) ||
-	    (!waited && open_ns < ALONE_NS))
+	if (is_start(a, callback, stall))
 		return D9__INFO;
+	if (!d9__hold_is_long(findings, &hold) || (!waited && open_ns < ALONE_NS))
+		return polled && is_costly(a, callback) ? D9__WARNING : D9__INFO;
 	return severity == D9__CRITICAL && waited_ns <= WAITED_NS ? D9__WARNING : severity;
 }
 
@@ -159,7 +174,7 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 	else
 		snprintf(what, sizeof(what), "runs a loop inside: open for %s, %s its own", d9__units_ns(open_ns).text,
 			 d9__units_ns(own_ns).text);
-	finding = d9__finding_add(findings, nested_severity(findings, callback, stall), open_ns,
+	finding = d9__finding_add(findings, nested_severity(findings, callback, stall, polled), open_ns,
 				  polled ? "Return, and go on in the callback of what it looks "
 					   "for; if it computes meanwhile, do that in "
 					   "pieces, from an idle callback or a timer of 0. It "

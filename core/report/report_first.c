@@ -383,7 +383,9 @@ static void choose(struct first *first)
 		if (!is_graver(finding))
 			continue;
 		if (finding->machine) {
-			first->machine = finding;
+			/* Of several processes', the gravest. */
+			if (!first->machine)
+				first->machine = finding;
 			continue;
 		}
 		first->n_graver++;

@@ -253,13 +253,14 @@ static void make_process(struct trace *t, const char *boot_id, uint64_t ms)
 
 /*
  * Two seconds of the process |boot_id|, whose |workers| loops run |place| for 3, 2, 1, 0, 3 ms ...
- * of each 10; those of 3 ms sleep for 2 of them in read().
+ * of each 10; those of 3 ms sleep for 2 of them in read().  Each time they were ready for |ready_ns|
+ * before they got a CPU.
  */
-static void put_turn(struct trace *t, uint64_t worker, uint64_t ns, const char *place)
+static void put_turn(struct trace *t, uint64_t worker, uint64_t ns, const char *place, uint64_t ready_ns)
 {
 	uint64_t run_ns = (3 - worker % 4) * 1000000, tid = worker + 4243, none = 0;
 
-	trace_event(t, UNPARK, ns, worker, none, none, none, tid);
+	trace_event(t, UNPARK, ns, worker, none, none, ready_ns, tid);
 	trace_event(t, POLL_START, ns, worker, UINT64_C(1), worker + 1,
 		    (uint64_t)trace_string(t, place));
 	if (run_ns == 3000000)
@@ -269,7 +270,7 @@ static void put_turn(struct trace *t, uint64_t worker, uint64_t ns, const char *
 	trace_event(t, PARK, ns + run_ns, worker, none, none, tid);
 }
 
-static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, const char *place)
+static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, const char *place, uint64_t ready_ns)
 {
 	const char *const pairs[] = {
 		"service", "demo", "boot_id", boot_id, "pid", strchr(boot_id, '-') + 1,
@@ -282,7 +283,7 @@ static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, c
 	put_pairs(t, 3, pairs);
 	for (uint64_t turn = 0; turn < 200; turn++)
 		for (uint64_t worker = 0; worker < workers; worker++)
-			put_turn(t, worker, origin_ns + turn * 10000000 + worker * 1000, place);
+			put_turn(t, worker, origin_ns + turn * 10000000 + worker * 1000, place, ready_ns);
 }
 
 /*
@@ -644,7 +645,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(kind, "hour") && argc > 7 && strchr(argv[4], '-')) {
 		make_hour(&t, argv[4], strtoull(argv[5], NULL, 10), strtoull(argv[6], NULL, 10), argv[7]);
 	} else if (!strcmp(kind, "loops") && argc > 6 && strchr(argv[4], '-')) {
-		make_loops(&t, argv[4], strtoull(argv[5], NULL, 10), argv[6]);
+		make_loops(&t, argv[4], strtoull(argv[5], NULL, 10), argv[6],
+			   argc > 7 ? strtoull(argv[7], NULL, 10) : 0);
 	} else if (!strcmp(kind, "held") && argc > 4) {
 		make_held(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "outside") && argc > 4) {

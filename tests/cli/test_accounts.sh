@@ -36,6 +36,14 @@ mkdir several
 accounts several
 accounts --width 40 several
 
+say "how long the machine kept loops waiting is the process's that waited longest"
+"$make_trace" loops plain several/a.bin abcd-11 2 demo+0x1a2b0 6000000
+"$make_trace" loops plain several/b.bin efgh-22 2 'web+0x300 @ web+0x310' 1500000
+"$dial9" report --width 200 several | grep '^machine'
+"$make_trace" loops plain several/a.bin abcd-11 2 demo+0x1a2b0 1500000
+"$make_trace" loops plain several/b.bin efgh-22 2 'web+0x300 @ web+0x310' 6000000
+"$dial9" report --width 200 several | grep '^machine'
+
 say "a loop that never waits, and one of which nothing is known"
 "$make_trace" process plain busy.bin abcd-11 3
 accounts busy.bin

@@ -282,11 +282,30 @@ static void test_library_that_calls_nothing_holds_its_loop(void)
 	story_free(&s);
 }
 
+/* Half of the time is the library's: 100 us before each of 10,000 calls, and no wait. */
+static void test_library_of_a_loop_that_never_waits_is_judged_by_its_calls(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "loop.glib.capabilities", "poll=full");
+	story_say(&s, "source.io", "on");
+	story_unpark(&s, 0, 0, 0);
+	for (unsigned i = 0; i < 10000; i++)
+		story_poll(&s, 0, 200 * i + 100, 200 * i + 200, 1, TICK);
+	story_park(&s, 0, 2000000, 2000000);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "inside-library")->check, "");
+	story_free(&s);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "two loops that wake each other are one finding",
 	  test_two_loops_that_wake_each_other_are_one_finding },
 	{ "library that calls nothing holds its loop",
 	  test_library_that_calls_nothing_holds_its_loop },
+	{ "library of a loop that never waits is judged by its calls",
+	  test_library_of_a_loop_that_never_waits_is_judged_by_its_calls },
 	{ "calls that heap up on the one worker are an effect of the idle ones",
 	  test_calls_that_heap_up_on_the_one_worker_are_an_effect_of_the_idle_ones },
 	{ "wakes for little are told by their cause",

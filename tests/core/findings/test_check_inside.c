@@ -240,6 +240,30 @@ static void test_loop_that_is_polled_inside_a_callback_is_told_and_its_time_is_n
 	story_free(&s);
 }
 
+/* 30 ms each, five times a second: no call of this loop is unusual, and none waits. */
+static void test_loop_that_is_polled_often_is_a_warning_for_the_cpu_that_it_keeps_busy(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	for (unsigned n = 0; n < 10; n++) {
+		uint64_t us = MS(40) + MS(200) * n;
+
+		story_unpark(&s, 0, us, 0);
+		story_poll(&s, 0, us + 1, us + MS(15), 1, ASK);
+		story_poll(&s, 0, us + MS(15), us + MS(15) + 5, 2, TICK);
+		story_wake(&s, us + MS(15) + 6, 1, 1, RESUMPTION);
+		story_poll(&s, 0, us + MS(15) + 6, us + MS(30), 1, ASK);
+		story_park(&s, 0, us + MS(30) + 1, MS(30));
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "nested-loop");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	story_free(&s);
+}
+
 static void test_inner_loop_that_got_no_cpu_when_it_woke_is_no_long_one(void)
 {
 	struct story s;
@@ -842,6 +866,8 @@ static const CU_TestInfo tests[] = {
 	  test_what_stood_still_behind_an_inner_loop_is_its_effect },
 	{ "loop that is polled inside a callback is told and its time is no computation",
 	  test_loop_that_is_polled_inside_a_callback_is_told_and_its_time_is_no_computation },
+	{ "loop that is polled often is a warning for the CPU that it keeps busy",
+	  test_loop_that_is_polled_often_is_a_warning_for_the_cpu_that_it_keeps_busy },
 	{ "inner loop that got no cpu when it woke is no long one",
 	  test_inner_loop_that_got_no_cpu_when_it_woke_is_no_long_one },
 	{ "short inner loop is not told", test_short_inner_loop_is_not_told },
