@@ -17,6 +17,9 @@
 #define START_NS   D9__SECOND_NS
 #define START_PART 3
 
+/* CPU time that was not read for so large a part of the trace, one in so many, is not known. */
+#define UNREAD_PART 10
+
 /* A call that begins so soon belongs to the start. */
 #define START_SOON_NS (100 * D9__MS_NS)
 
@@ -270,6 +273,18 @@ void d9__analysis_release(struct d9__analysis *a)
 	*a = (struct d9__analysis){ 0 };
 }
 
+/*
+ * Whether no reading tells what |worker| used of a tenth of the trace, or more: a loop that does not
+ * wait has none.
+ */
+static bool is_unread(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	uint64_t last_ns = worker->loop_time.last_ns;
+
+	return worker->unpark.valid && last_ns > worker->unpark.ns &&
+	       UNREAD_PART * (last_ns - worker->unpark.ns) >= a->loop_last_ns - a->loop_first_ns;
+}
+
 /* |worker|'s thread: all that it used, counted once for all the loops that it ran. */
 static uint64_t thread_ns(const struct d9__analysis *a, const struct d9__worker *worker)
 {
@@ -285,12 +300,14 @@ struct d9__cpu_shares d9__analysis_cpu(const struct d9__analysis *a)
 	const uint64_t *usage = a->from_start ? a->usage.last : a->usage.growth;
 	struct d9__cpu_shares shares = { .all_ns = usage[D9__USAGE_USER_NS] +
 						   usage[D9__USAGE_SYSTEM_NS] };
-	bool known = false;
+	bool known = false, unread = false;
 	uint64_t told_ns;
 
-	for (size_t i = 0; i < a->timeline.n; i++)
+	for (size_t i = 0; i < a->timeline.n; i++) {
 		known |= a->timeline.items[i]->cpu_seen;
-	if (!known)
+		unread |= is_unread(a, a->timeline.items[i]);
+	}
+	if (!known || unread)
 		return (struct d9__cpu_shares) { .all_ns = 0 };
 	for (size_t i = 0; i < a->timeline.n; i++)
 		shares.loops_ns += a->from_start ? thread_ns(a, a->timeline.items[i])

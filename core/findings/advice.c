@@ -12,9 +12,11 @@
 /* ---- where it sleeps ---- */
 
 #define LOCKS                                                                                      \
-	" futex: futex futex_wait futex_wait_queue futex_wait_queue_me pthread_mutex_lock "        \
-	"pthread_mutex_timedlock pthread_mutex_clocklock pthread_rwlock_rdlock "                   \
-	"pthread_rwlock_wrlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock "
+	" futex: pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_clocklock "              \
+	"pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_timedrdlock "                  \
+	"pthread_rwlock_timedwrlock "
+/* Locks, and all else that threads wait for each other with. */
+#define FUTEXES " futex futex_wait futex_wait_queue futex_wait_queue_me "
 #define CONDITIONS                                                                                 \
 	" pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait " \
 	"sem_clockwait "
@@ -53,6 +55,11 @@ static const struct remedy slept[] = {
 	{ LOCKS, "Hold the lock for a few instructions only, never across a system call: it waits "
 		 "for the thread "
 		 "that has it." },
+	{ FUTEXES,
+	  "If it waits for a result (a future, a latch, a condition), let the other thread hand "
+	  "that over by a queue and wake the loop (eventfd, event_active(), ev_async, "
+	  "g_idle_add()); if for a lock, hold that for a few instructions only, never across a "
+	  "system call: another thread has to come so far." },
 	{ CONDITIONS,
 	  "Let the other thread hand the result over by a queue and wake the loop (eventfd, "
 	  "event_active(), ev_async, g_idle_add()): it waits for another thread to come so far." },

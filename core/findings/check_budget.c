@@ -14,8 +14,9 @@
 /* Worth a warning from so many a second on. */
 #define WARNING_RATE 250
 
-/* Of timers, if a wake is for fewer of them. */
+/* Of timers, if a wake is for fewer of them, and each calls so often in a window that has it. */
 #define TOGETHER 4
+#define AGAIN	 2
 
 /*
  * A descriptor may be a peer's that asks one thing after the other: a warning only if hardly more is done than to
@@ -33,9 +34,9 @@ static const char *const advice[D9__CAUSES] = {
 	[D9__CAUSE_SIGNAL] = ("Send a signal only when there is something to do and none was sent before, or use a "
 			      "timer of the loop instead of setitimer(2) or timer_create(2): each interrupts the "
 			      "loop and goes through its signal descriptor."),
-	[D9__CAUSE_DESCRIPTOR] = ("Write to the pipe or eventfd by which another thread or process wakes this loop "
-				  "only if nothing was waiting yet, hand over in batches, and let the callback "
-				  "take all there is. If it is a peer's, ask it for more at once."),
+	[D9__CAUSE_DESCRIPTOR] = ("Ask a peer for more at once. To a pipe or eventfd by which another thread or process "
+				  "wakes this loop, write only if nothing was waiting yet, hand over in batches, and let "
+				  "the callback take all there is."),
 	[D9__CAUSE_THREAD] = ("Wake the loop only if nothing was waiting for it yet, hand over in batches, and let "
 			      "the callback take all there is: each wake costs both threads a system call and a "
 			      "switch."),
@@ -51,6 +52,17 @@ static enum d9__cause main_cause(const struct d9__little *little)
 	return (enum d9__cause)most;
 }
 
+/*
+ * Whether the timers are many with long periods, as of hundreds of connections: then they are others
+ * in each window, how many is not known, and there are no few to join.
+ */
+static bool are_many(const struct d9__little *little)
+{
+	const struct d9__little_cause *cause = &little->causes[D9__CAUSE_TIMER];
+
+	return cause->calls < AGAIN * cause->tasks * little->windows;
+}
+
 /* "20 timers, tick most often", "signals, on_usr1", "descriptor 7, on_pipe", "thread worker, take_results" */
 static void describe_cause(const struct d9__findings *findings, const struct d9__little *little, enum d9__cause which,
 			   char *buf, size_t size)
@@ -62,7 +74,8 @@ static void describe_cause(const struct d9__findings *findings, const struct d9_
 
 	switch (which) {
 	case D9__CAUSE_TIMER:
-		snprintf(buf, size, "%s timer%s, %.*s%s", d9__units_count(cause->tasks).text,
+		snprintf(buf, size, "%s timer%s, %.*s%s",
+			 are_many(little) ? "many" : d9__units_count(cause->tasks).text,
 			 cause->tasks == 1 ? "" : "s", name.len, name.text, often);
 		break;
 	case D9__CAUSE_SIGNAL:
@@ -112,7 +125,8 @@ static enum d9__severity severity_of(const struct d9__little *little, enum d9__c
 			       ? D9__WARNING
 			       : D9__INFO;
 	/* Timers that wake it together are joined already. */
-	if (which == D9__CAUSE_TIMER && little->calls >= TOGETHER * little->wakes)
+	if (which == D9__CAUSE_TIMER &&
+	    (little->calls >= TOGETHER * little->wakes || are_many(little)))
 		return D9__INFO;
 	return rate >= WARNING_RATE ? D9__WARNING : D9__INFO;
 }

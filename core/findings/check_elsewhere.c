@@ -51,9 +51,10 @@ static void elsewhere(struct d9__findings *findings, const struct d9__cpu_shares
 	finding = d9__finding_add(
 		findings, D9__INFO, cpu->elsewhere_ns,
 		"Look at these threads for the CPU time of the process (dial9 report --section "
-		"samples): its loops have little "
-		"to do with it.",
-		"%.0f %% of the process's CPU time, %s, is in threads that run no loop%s%s.",
+		"samples), and at what its loops' threads do before and behind their loops: these "
+		"have little to do with it.",
+		"%.0f %% of the process's CPU time, %s, is outside of its loops: in other threads, "
+		"or in its loops' own before they began or after they ended%s%s.",
 		100 * share, d9__units_ns(cpu->elsewhere_ns).text, threads[0] ? ": " : "", threads);
 	d9__finding_set_brief(findings, finding, "%.0f %% of the CPU time is outside of loops",
 			      100 * share);

@@ -112,8 +112,8 @@ static void add_longest(struct d9__findings *findings, struct d9__finding *findi
 	char waited[256] = "";
 
 	if (stall->waited)
-		snprintf(waited, sizeof(waited), "; %s others waited behind it, up to %s",
-			 d9__units_count(stall->waited).text, d9__units_ns(stall->waited_max_ns).text);
+		snprintf(waited, sizeof(waited), "; %s other%s waited behind it, up to %s",
+			 d9__units_count(stall->waited).text, stall->waited == 1 ? "" : "s", d9__units_ns(stall->waited_max_ns).text);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = stall->start_ns,
 							 .duration_ns = stall->end_ns - stall->start_ns,

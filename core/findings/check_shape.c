@@ -201,13 +201,24 @@ static void describe_period(const struct d9__rhythm *rhythm, char *buf, size_t s
 		snprintf(buf, size, "every %s", d9__units_ns(rhythm->period_ns).text);
 }
 
+static const struct d9__callback *most_of(const struct d9__rhythm *rhythm)
+{
+	size_t most = 0;
+
+	for (size_t i = 1; i < rhythm->n_callbacks; i++)
+		if (rhythm->callback_ns[i] > rhythm->callback_ns[most])
+			most = i;
+	return rhythm->callbacks[most];
+}
+
+/* Of a rhythm in which several take turns, one that has a part now and then has none itself. */
 void d9__finding_rhythm(const struct d9__findings *findings, const struct d9__callback *callback, char *buf,
 			size_t size)
 {
 	const struct d9__rhythm *rhythm = d9__rhythm_of(findings->rhythms, findings->n_rhythms, callback);
 
 	buf[0] = '\0';
-	if (rhythm)
+	if (rhythm && most_of(rhythm) == callback)
 		snprintf(buf, size, ", every %s", d9__units_ns(rhythm->period_ns).text);
 }
 
@@ -223,16 +234,6 @@ static void describe_callbacks(const struct d9__rhythm *rhythm, char *buf, size_
 		used += (size_t)snprintf(buf + used, size - used, "%s%.*s (%s)", i ? ", " : "", name.len,
 					 name.text, d9__units_ns(rhythm->callback_ns[i]).text);
 	}
-}
-
-static const struct d9__callback *most_of(const struct d9__rhythm *rhythm)
-{
-	size_t most = 0;
-
-	for (size_t i = 1; i < rhythm->n_callbacks; i++)
-		if (rhythm->callback_ns[i] > rhythm->callback_ns[most])
-			most = i;
-	return rhythm->callbacks[most];
 }
 
 static void periodic_pause(struct d9__findings *findings, const struct d9__rhythm *rhythm)

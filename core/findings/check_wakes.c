@@ -207,7 +207,8 @@ static void nothing_called(struct d9__findings *findings, const struct nothing *
 		"it was closed before "
 		"its event was removed and a child still has it; or a source asks for a short "
 		"timeout and is not ready "
-		"then.",
+		"then; or signals interrupt its waits (setitimer(2), SIGCHLD), with handlers of "
+		"the program's own: let the loop have them.",
 		"Worker %" PRIu64
 		" wakes %s times a second and finds nothing to run%s: %.0f %% of its wakes.",
 		nothing->most->id, d9__units_count(rate).text,

@@ -66,9 +66,10 @@ static uint64_t loop_unknown_ns(const struct d9__loop_sums *loop)
 }
 
 /*
- * The machine's parts, 0 to 1: of time awake that no reading explains, and of waits.  Its threads
- * were ready for so long beyond what calls tell; where that is more than the former can hold, loops
- * were put aside in the middle of waits that were over.
+ * The machine's parts, 0 to 1: of time awake that no reading explains, and of waits.  The process's
+ * threads were ready for so long beyond what loops tell, those that run loops by their part of the
+ * CPU time; where that is more than the former can hold, loops were put aside in the middle of waits
+ * that were over.
  */
 struct machine {
 	double of_unknown, of_asleep;
@@ -84,9 +85,8 @@ static double loops_part(const struct d9__sums *sums, uint64_t loops_ns)
 
 static struct machine machine_of(const struct d9__sums *sums)
 {
-	uint64_t unknown = 0, asleep = 0, cpu = 0, untold;
+	uint64_t unknown = 0, asleep = 0, cpu = 0, untold, rest;
 	struct machine out = { 0, 0 };
-	double rest;
 
 	if (!sums->runqueue_known)
 		return out;
@@ -95,12 +95,12 @@ static struct machine machine_of(const struct d9__sums *sums)
 		asleep += sums->loops[i].time.asleep_ns;
 		cpu += sums->loops[i].cpu_ns;
 	}
-	untold = less(sums->runqueue_ns, sums->ready_ns);
+	untold = (uint64_t)((double)less(sums->runqueue_ns, sums->ready_ns) * loops_part(sums, cpu));
+	rest = less(untold, unknown);
 	if (unknown)
 		out.of_unknown = untold < unknown ? (double)untold / (double)unknown : 1;
-	rest = (double)less(untold, unknown) * loops_part(sums, cpu);
 	if (asleep)
-		out.of_asleep = rest < (double)asleep ? rest / (double)asleep : 1;
+		out.of_asleep = rest < asleep ? (double)rest / (double)asleep : 1;
 	return out;
 }
 

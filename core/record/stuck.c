@@ -126,14 +126,21 @@ static const struct {
 #endif
 };
 
+/* Of a mutex for which threads wait, in the C library, GLib and Rust. */
+#define LOCK_IS_WAITED_FOR 2
+
 /*
- * A mutex of the C library waits by FUTEX_WAIT; condition variables, semaphores and pthread_join() by
- * FUTEX_WAIT_BITSET, for the sake of their absolute times.
+ * A mutex waits by FUTEX_WAIT; condition variables, semaphores and pthread_join() of the C library by
+ * FUTEX_WAIT_BITSET, for the sake of their absolute times.  A GCond waits by FUTEX_WAIT too, for the
+ * next change of its counter.
  */
-static const char *describe_futex(uint64_t operation)
+static const char *describe_futex(uint64_t operation, uint64_t value)
 {
+	static const char condition[] = "futex: a condition, a semaphore or a thread";
+
 	switch (operation & FUTEX_COMMAND) {
 	case FUTEX_WAIT:
+		return value == LOCK_IS_WAITED_FOR ? "futex: a lock" : condition;
 	case FUTEX_LOCK_PI:
 #ifdef FUTEX_LOCK_PI2
 	case FUTEX_LOCK_PI2:
@@ -141,16 +148,16 @@ static const char *describe_futex(uint64_t operation)
 		return "futex: a lock";
 	case FUTEX_WAIT_BITSET:
 	case FUTEX_WAIT_REQUEUE_PI:
-		return "futex: a condition, a semaphore or a thread";
+		return condition;
 	default:
 		return "futex";
 	}
 }
 
-static void describe(long number, const uint64_t arguments[2], struct d9__stuck *out)
+static void describe(long number, const uint64_t arguments[3], struct d9__stuck *out)
 {
 	if (number == SYS_futex) {
-		snprintf(out->syscall, sizeof(out->syscall), "%s", describe_futex(arguments[1]));
+		snprintf(out->syscall, sizeof(out->syscall), "%s", describe_futex(arguments[1], arguments[2]));
 		return;
 	}
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -170,7 +177,7 @@ static void describe(long number, const uint64_t arguments[2], struct d9__stuck 
 /* "running", or "NUMBER ARGUMENTS... STACK PC", or "-1 STACK PC" outside of system calls. */
 bool d9__stuck_parse(const char *line, struct d9__stuck *out)
 {
-	uint64_t arguments[2];
+	uint64_t arguments[3];
 	char *end;
 	long number;
 
@@ -182,7 +189,7 @@ bool d9__stuck_parse(const char *line, struct d9__stuck *out)
 		return false;
 	if (number < 0)
 		return true;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		line = end;
 		arguments[i] = strtoull(line, &end, 16);
 		if (end == line)

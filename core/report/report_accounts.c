@@ -137,22 +137,29 @@ void d9__report_put_taken(FILE *out, const struct d9__owners *owners)
 	fputs(" of the time", out);
 }
 
-/* "; at its limit: 240,000 reads a second that bring data": of a loop that is busy with something.
- */
+/* "; at its limit: 240,000 reads with data a second": of a loop that is busy with something, what it
+ * does most. */
 static void put_limit(FILE *out, const struct account *account)
 {
 	const struct d9__io *io = &account->owners->io;
 	uint64_t useful = d9__io_useful(io),
 		 total_ns = d9__loop_time_total_ns(&account->worker->loop_time);
+	bool accepts = io->accepts > io->reads + io->writes, reads = io->reads >= io->writes;
+	uint64_t most = accepts ? io->accepts : reads ? io->reads : io->writes;
 
 	if (!d9__owners_saturated(account->worker, account->owners) ||
 	    !d9__owners_move_data(account->owners) || 2 * useful < d9__io_calls(io) || !useful)
 		return;
+	/* It is reads above all that bring nothing. */
+	if (reads && !accepts)
+		most = useful > io->writes + io->accepts ? useful - io->writes - io->accepts : 0;
+	if (!most)
+		return;
 	fprintf(out, "; at its limit: %s %s a second",
-		d9__units_count(d9__finding_rate(useful, total_ns)).text,
-		io->accepts > io->reads + io->writes ? "connections accepted"
-		: io->reads >= io->writes	     ? "reads with data"
-						     : "writes");
+		d9__units_count(d9__finding_rate(most, total_ns)).text,
+		accepts ? "connections accepted"
+		: reads ? "reads with data"
+			: "writes");
 }
 
 static void put_line(const struct d9__report_all *all, const struct account *account)

@@ -80,6 +80,7 @@ static void test_wakes_that_are_few_or_worth_it_are_within_the_budget(void)
 		{ 2000, 1000, 300, 1, SIGNAL }, { 2000, 2000, 100, 10, TIMER },
 		{ 4000, 300, 9, 1, FD }, /* a peer that asks one thing after the other */
 		{ 4000, 300, 9, 2, FD },	{ 4000, 300, 2, 40, FD }, /* clients */
+		{ 1500, 2000, 5, 500, TIMER }, /* one a second for each of them */
 		{ 50000, 4, 3, 2, SIGNAL },				  /* busy all the time */
 	};
 

@@ -350,6 +350,32 @@ static void test_three_timers_that_pause_one_after_the_other_are_one_rhythm(void
 	story_free(&s);
 }
 
+/* Each call of READ is long, WRITE is late behind two of them. */
+static void test_callback_that_is_long_beside_another_s_rhythm_has_none(void)
+{
+	const struct d9__finding *finding;
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t us = i * MS(1050);
+
+		call(&s, us, MS(40), 1, READ);
+		call(&s, us + MS(41), i % 5 == 2 ? MS(30) : 20, 2, WRITE);
+		for (unsigned j = 1; j < 20; j++)
+			call(&s, us + MS(41) + MS(50) * j, 20, 2, WRITE);
+	}
+	story_analyse(&s);
+
+	finding = story_finding(&s, 0);
+	CU_ASSERT_STRING_EQUAL(finding->name, "app+0x100");
+	CU_ASSERT(has(finding->message, "every 1.05 s"));
+	finding = story_finding(&s, 1);
+	CU_ASSERT_STRING_EQUAL(finding->name, "app+0x200");
+	CU_ASSERT_FALSE(has(finding->message, "every"));
+	story_free(&s);
+}
+
 static void test_long_calls_of_two_callbacks_in_turns_are_no_rhythm_of_both(void)
 {
 	struct story s;
@@ -536,6 +562,8 @@ static const CU_TestInfo tests[] = {
 	  test_each_fiftieth_call_is_told_by_the_number_of_calls },
 	{ "timer that always takes long is a long callback with its period",
 	  test_timer_that_always_takes_long_is_a_long_callback_with_its_period },
+	{ "callback that is long beside another's rhythm has none",
+	  test_callback_that_is_long_beside_another_s_rhythm_has_none },
 	{ "long calls of two callbacks in turns are no rhythm of both",
 	  test_long_calls_of_two_callbacks_in_turns_are_no_rhythm_of_both },
 	{ "three pauses are no rhythm yet", test_three_pauses_are_no_rhythm_yet },

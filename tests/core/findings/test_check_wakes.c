@@ -286,6 +286,24 @@ static void test_process_that_computes_outside_of_its_loops_is_told(void)
 	story_free(&s);
 }
 
+/* Its loop was read when it woke, and never waited again. */
+static void test_cpu_time_of_a_loop_that_never_waits_is_not_told_as_that_of_others(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_cpu_usage(&s, 0, 0);
+	story_unpark(&s, 0, 0, 0);
+	story_park(&s, 0, 5, 5);
+	story_unpark(&s, 0, 10, 10);
+	for (unsigned i = 0; i < 2000; i++)
+		story_poll(&s, 0, 1000 * i + 20, 1000 * i + 1010, 1, READ);
+	story_cpu_usage(&s, SECONDS(2), SECONDS(2));
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "elsewhere")->check, "");
+	story_free(&s);
+}
+
 int main(void)
 {
 	static CU_TestInfo tests[] = {
@@ -311,6 +329,8 @@ int main(void)
 		  test_thread_that_alone_has_the_long_calls_is_named },
 		{ "process that computes outside of its loops is told",
 		  test_process_that_computes_outside_of_its_loops_is_told },
+		{ "CPU time of a loop that never waits is not told as that of others",
+		  test_cpu_time_of_a_loop_that_never_waits_is_not_told_as_that_of_others },
 		CU_TEST_INFO_NULL,
 	};
 
