@@ -63,6 +63,8 @@ struct d9__traced_task {
 	struct d9__callback *callback; /* NULL until known */
 	bool spawned, told, seen, ended, buried, uninstrumented;
 	uint64_t spawned_ns;
+	uint64_t starving_ns; /* starved.h: the time in which it was counted last, by its beginning
+			       */
 
 	uint16_t pieces; /* workers whose piece, open or their last one, is of this task */
 

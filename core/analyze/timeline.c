@@ -186,6 +186,7 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 	worker->local_sum += local_queue;
 	if (local_queue > worker->local_max)
 		worker->local_max = local_queue;
+	d9__starved_call(&worker->starved, task, ns, local_queue);
 	return err;
 }
 
@@ -720,6 +721,7 @@ int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
 
 		if (d9__rounds_finish(worker, ns) < 0)
 			err = -ENOMEM;
+		d9__starved_finish(&worker->starved);
 		if (worker->unpark.valid && ns > worker->unpark.ns)
 			end_last_period(worker, ns);
 		if (worker->park.valid)

@@ -13,6 +13,7 @@
 #include "analyze/off_time.h"
 #include "analyze/replay.h"
 #include "analyze/rounds.h"
+#include "analyze/starved.h"
 #include "analyze/tasks.h"
 #include "analyze/time_parts.h"
 #include "base/table.h"
@@ -200,6 +201,7 @@ struct d9__worker {
 	uint64_t explained_late_ns; /* the same of a late timer */
 	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
 	struct d9__rounds rounds;
+	struct d9__starved starved;
 	struct d9__newest_wake wake;
 	struct d9__period period;
 	struct d9__replay replay;

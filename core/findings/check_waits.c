@@ -2,10 +2,15 @@
 /* Checks of waits for a turn: behind backlogs and unfair neighbours, of timers, and all others. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "findings/check_parts.h"
 #include "text/units.h"
+
+/* Events that are ready and not called for so long are told, and critical. */
+#define STARVED_NS	    (100 * D9__MS_NS)
+#define STARVED_CRITICAL_NS (500 * D9__MS_NS)
 
 /* Examples under a finding. */
 #define EXAMPLES 3
@@ -219,6 +224,59 @@ static const struct d9__delay *latest_unfair(const struct d9__latency *latency)
 	return NULL;
 }
 
+static const char own_turn[] =
+	"Do a limited amount of work for it and go back to the loop: one task has the loop to "
+	"itself while others are ready. No event_active() of itself, no higher priority for what "
+	"is "
+	"always ready; let others have their turn.";
+
+/* Others are ready all the time, and are not called. */
+static void starved(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__starved *starved = &worker->starved;
+	uint64_t ns = starved->to_ns - starved->from_ns;
+	struct d9__shown_name name = d9__finding_name(starved->by);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, ns >= STARVED_CRITICAL_NS ? D9__CRITICAL : D9__WARNING, ns, own_turn,
+		"Events of a lower priority, %s and more at a time, were ready on worker %" PRIu64
+		" for %s and not called, while %.*s and its like were called %s times in %s "
+		"rounds.",
+		d9__units_count(starved->waiting).text, worker->id, d9__units_ns(ns).text, name.len,
+		name.text, d9__units_count(starved->calls).text,
+		d9__units_count(starved->rounds).text);
+	d9__finding_set_callback(findings, finding, starved->by);
+	d9__finding_set_brief(findings, finding,
+			      "has the loop to itself for %s, while others are ready",
+			      d9__units_ns(ns).text);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence) { .at_ns = starved->from_ns,
+							  .duration_ns = ns,
+							  .has_worker = true,
+							  .worker = worker->id,
+							  .callback = starved->by },
+				 "no round left the queue empty; which events wait in it is told "
+				 "when they are called");
+}
+
+/* Whether events that wait for |callback| to let them have their turn are told. */
+static bool check_starved(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__analysis *a = findings->analysis;
+	bool told = false;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__starved *now = &a->timeline.items[i]->starved;
+
+		if (now->to_ns - now->from_ns < STARVED_NS || a->losses.events)
+			continue;
+		starved(findings, a->timeline.items[i]);
+		told |= now->by == callback;
+	}
+	return told;
+}
+
 void d9__check_unfair(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
@@ -232,7 +290,8 @@ void d9__check_unfair(struct d9__findings *findings)
 
 	if (timer && (!worst || timer->rank_ns > worst->rank_ns))
 		worst = timer;
-	if (!worst || own_rank_ns(findings->analysis, worst) < 10 * D9__MS_NS ||
+	if (check_starved(findings, worst ? worst->between.one : NULL) || !worst ||
+	    own_rank_ns(findings->analysis, worst) < 10 * D9__MS_NS ||
 	    d9__finding_is_endless(findings, worst->between.one))
 		return;
 	name = d9__finding_name(worst->callback);
@@ -244,11 +303,7 @@ void d9__check_unfair(struct d9__findings *findings)
 			 (long long)task->fd);
 	finding = d9__finding_add(
 		findings, worst->rank_ns > 50 * D9__MS_NS ? D9__CRITICAL : D9__WARNING,
-		worst->rank_ns,
-		"Do a limited amount of work for it and go back to the loop: one task has the loop "
-		"to itself "
-		"while others are ready. No event_active() of itself, no higher priority for "
-		"what is always ready; let others have their turn.",
+		worst->rank_ns, own_turn,
 		"%.*s was called %s%s times%s, for %s%s, while %.*s waited %s for its turn.",
 		one.len, one.text, more ? "over " : "",
 		d9__units_count(worst->between.one_calls).text, descriptor, more ? "about " : "",

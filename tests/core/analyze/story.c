@@ -60,7 +60,7 @@ void story_begin(struct story *s)
 {
 	struct trace *t = &s->t;
 
-	*s = (struct story){ .t = { .data = NULL } };
+	*s = (struct story){ .t = { .data = NULL }, .queue = 1 };
 	trace_batch(t);
 	trace_builtin(t, POLL_START, "PollStartEvent");
 	trace_builtin(t, POLL_END, "PollEndEvent");
@@ -145,7 +145,7 @@ void story_start(struct story *s, unsigned worker, uint64_t us, uint64_t task, c
 {
 	uint64_t text = trace_string(&s->t, place);
 
-	trace_event(&s->t, POLL_START, at(us), (uint64_t)worker, UINT64_C(1), task, text);
+	trace_event(&s->t, POLL_START, at(us), (uint64_t)worker, s->queue, task, text);
 }
 
 void story_end(struct story *s, unsigned worker, uint64_t us)

@@ -22,6 +22,7 @@ struct story {
 		struct d9__sums *sums;
 	} cuts[STORY_CUTS];
 	size_t n_cuts;
+	uint64_t queue; /* that calls to come see, themselves among it; story_begin(): 1 */
 };
 
 /*

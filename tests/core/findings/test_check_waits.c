@@ -32,6 +32,58 @@ static void starve(struct story *s, unsigned victim_reason, unsigned others)
 	story_analyse(s);
 }
 
+/*
+ * Rounds of 5 ms, in which three tasks are called and |left| others are ready; each third round one
+ * of those has its turn if |turns|.
+ */
+static void rounds_of_three(struct story *s, unsigned rounds, unsigned left, bool turns)
+{
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	story_unpark(s, 0, 40000, 0);
+	for (unsigned i = 0; i < rounds; i++)
+		for (unsigned j = 0; j < 3; j++) {
+			uint64_t us = 40000 + 5000 * i + 1600 * j;
+			bool others = turns && j == 2 && i % 3 == 2;
+
+			s->queue = 3 - j + left;
+			story_poll(s, 0, us, us + 1500, others ? 10 + i % left : 1 + j,
+				   others ? TICK : WEB);
+		}
+	s->queue = 1;
+	story_park(s, 0, 40000 + 5000 * rounds, 0);
+	story_analyse(s);
+}
+
+static void test_events_that_are_ready_and_never_called_are_starved(void)
+{
+	struct story s;
+
+	rounds_of_three(&s, 200, 2, false);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "has the loop to itself for 998 ms, while others are ready");
+	story_free(&s);
+}
+
+static void test_events_that_have_their_turn_or_wait_for_few_rounds_are_not_starved(void)
+{
+	static const struct {
+		unsigned rounds, left;
+		bool turns;
+	} fair[] = { { 200, 2, true }, { 200, 0, false }, { 9, 2, false } };
+
+	for (size_t i = 0; i < sizeof(fair) / sizeof(fair[0]); i++) {
+		struct story s;
+
+		rounds_of_three(&s, fair[i].rounds, fair[i].left, fair[i].turns);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+		story_free(&s);
+	}
+}
+
 static void test_task_that_is_called_again_and_again_while_others_wait_is_unfair(void)
 {
 	static const unsigned reasons[] = { FD, TIMER };
@@ -338,6 +390,10 @@ static const CU_TestInfo tests[] = {
 	  test_long_calls_among_many_short_ones_are_told_and_no_backlog },
 	{ "wait behind one long call that the kernel stretched is no backlog",
 	  test_wait_behind_one_long_call_that_the_kernel_stretched_is_no_backlog },
+	{ "events that are ready and never called are starved",
+	  test_events_that_are_ready_and_never_called_are_starved },
+	{ "events that have their turn or wait for few rounds are not starved",
+	  test_events_that_have_their_turn_or_wait_for_few_rounds_are_not_starved },
 	{ "short stall is a warning only if others waited for long",
 	  test_short_stall_is_a_warning_only_if_others_waited_for_long },
 	{ "long wait is not behind a call that took a small part of it",
