@@ -274,8 +274,8 @@ void d9__analysis_release(struct d9__analysis *a)
 }
 
 /*
- * Whether no reading tells what |worker| used of a tenth of the trace, or more: a loop that does not
- * wait has none.
+ * Whether no reading tells what |worker| used of a tenth of the trace, or more: a loop that does
+ * not wait has none.
  */
 static bool is_unread(const struct d9__analysis *a, const struct d9__worker *worker)
 {

@@ -27,19 +27,27 @@
 #define DESCRIPTORS	4
 
 static const char *const advice[D9__CAUSES] = {
-	[D9__CAUSE_TIMER] = ("Join timers that may run together in one, give them the same deadlines "
-			     "(g_timeout_add_seconds(), rounded times), make periods longer, and set them only "
-			     "while there is something to look for: each is cheap, all of them keep the CPU from "
-			     "sleeping."),
-	[D9__CAUSE_SIGNAL] = ("Send a signal only when there is something to do and none was sent before, or use a "
-			      "timer of the loop instead of setitimer(2) or timer_create(2): each interrupts the "
+	[D9__CAUSE_TIMER] =
+		("Join timers that may run together in one, give them the same deadlines "
+		 "(g_timeout_add_seconds(), rounded times), make periods longer, and set them only "
+		 "while there is something to look for: each is cheap, all of them keep the CPU "
+		 "from "
+		 "sleeping."),
+	[D9__CAUSE_SIGNAL] = ("Send a signal only when there is something to do and none was sent "
+			      "before, or use a "
+			      "timer of the loop instead of setitimer(2) or timer_create(2): each "
+			      "interrupts the "
 			      "loop and goes through its signal descriptor."),
-	[D9__CAUSE_DESCRIPTOR] = ("Ask a peer for more at once. To a pipe or eventfd by which another thread or process "
-				  "wakes this loop, write only if nothing was waiting yet, hand over in batches, and let "
+	[D9__CAUSE_DESCRIPTOR] = ("Ask a peer for more at once. To a pipe or eventfd by which "
+				  "another thread or process "
+				  "wakes this loop, write only if nothing was waiting yet, hand "
+				  "over in batches, and let "
 				  "the callback take all there is."),
-	[D9__CAUSE_THREAD] = ("Wake the loop only if nothing was waiting for it yet, hand over in batches, and let "
-			      "the callback take all there is: each wake costs both threads a system call and a "
-			      "switch."),
+	[D9__CAUSE_THREAD] =
+		("Wake the loop only if nothing was waiting for it yet, hand over in batches, and "
+		 "let "
+		 "the callback take all there is: each wake costs both threads a system call and a "
+		 "switch."),
 };
 
 static enum d9__cause main_cause(const struct d9__little *little)
@@ -53,8 +61,8 @@ static enum d9__cause main_cause(const struct d9__little *little)
 }
 
 /*
- * Whether the timers are many with long periods, as of hundreds of connections: then they are others
- * in each window, how many is not known, and there are no few to join.
+ * Whether the timers are many with long periods, as of hundreds of connections: then they are
+ * others in each window, how many is not known, and there are no few to join.
  */
 static bool are_many(const struct d9__little *little)
 {

@@ -113,7 +113,8 @@ static void add_longest(struct d9__findings *findings, struct d9__finding *findi
 
 	if (stall->waited)
 		snprintf(waited, sizeof(waited), "; %s other%s waited behind it, up to %s",
-			 d9__units_count(stall->waited).text, stall->waited == 1 ? "" : "s", d9__units_ns(stall->waited_max_ns).text);
+			 d9__units_count(stall->waited).text, stall->waited == 1 ? "" : "s",
+			 d9__units_ns(stall->waited_max_ns).text);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = stall->start_ns,
 							 .duration_ns = stall->end_ns - stall->start_ns,
@@ -174,25 +175,25 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 	else
 		snprintf(what, sizeof(what), "runs a loop inside: open for %s, %s its own", d9__units_ns(open_ns).text,
 			 d9__units_ns(own_ns).text);
-	finding = d9__finding_add(findings, nested_severity(findings, callback, stall, polled), open_ns,
-				  polled ? "Return, and go on in the callback of what it looks "
-					   "for; if it computes meanwhile, do that in "
-					   "pieces, from an idle callback or a timer of 0. It "
-					   "looks at a loop again and again without letting "
-					   "it wait (EVLOOP_NONBLOCK, EVRUN_NOWAIT, "
-					   "g_main_context_iteration(FALSE)), and keeps a CPU busy "
-					   "with that."
-					 : "Return, and go on in the callback of what it waits "
-					   "for: a handler of the answer, of the "
-					   "dialog (\"response\"), of the asynchronous call. All "
-					   "that the outer loop has, and all "
-					   "callbacks that are open around it, stand still until "
-					   "then, and each such call inside it "
-					   "adds to the stack.",
-				  "%.*s %s (%s of %s calls, %s in inner loops%s).", name.len,
-				  name.text, what, d9__units_count(callback->nested.calls).text,
-				  d9__units_count(callback->calls).text,
-				  d9__units_ns(callback->nested.ns).text, deep);
+	finding = d9__finding_add(
+		findings, nested_severity(findings, callback, stall, polled), open_ns,
+		polled ? "Return, and go on in the callback of what it looks "
+			 "for; if it computes meanwhile, do that in "
+			 "pieces, from an idle callback or a timer of 0. It "
+			 "looks at a loop again and again without letting "
+			 "it wait (EVLOOP_NONBLOCK, EVRUN_NOWAIT, "
+			 "g_main_context_iteration(FALSE)), and keeps a CPU busy "
+			 "with that."
+		       : "Return, and go on in the callback of what it waits "
+			 "for: a handler of the answer, of the "
+			 "dialog (\"response\"), of the asynchronous call. All "
+			 "that the outer loop has, and all "
+			 "callbacks that are open around it, stand still until "
+			 "then, and each such call inside it "
+			 "adds to the stack.",
+		"%.*s %s (%s of %s calls, %s in inner loops%s).", name.len, name.text, what,
+		d9__units_count(callback->nested.calls).text, d9__units_count(callback->calls).text,
+		d9__units_ns(callback->nested.ns).text, deep);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "%s", what);
 	if (stall)

@@ -68,8 +68,8 @@ static uint64_t loop_unknown_ns(const struct d9__loop_sums *loop)
 /*
  * The machine's parts, 0 to 1: of time awake that no reading explains, and of waits.  The process's
  * threads were ready for so long beyond what loops tell, those that run loops by their part of the
- * CPU time; where that is more than the former can hold, loops were put aside in the middle of waits
- * that were over.
+ * CPU time; where that is more than the former can hold, loops were put aside in the middle of
+ * waits that were over.
  */
 struct machine {
 	double of_unknown, of_asleep;
@@ -95,7 +95,8 @@ static struct machine machine_of(const struct d9__sums *sums)
 		asleep += sums->loops[i].time.asleep_ns;
 		cpu += sums->loops[i].cpu_ns;
 	}
-	untold = (uint64_t)((double)less(sums->runqueue_ns, sums->ready_ns) * loops_part(sums, cpu));
+	untold =
+		(uint64_t)((double)less(sums->runqueue_ns, sums->ready_ns) * loops_part(sums, cpu));
 	rest = less(untold, unknown);
 	if (unknown)
 		out.of_unknown = untold < unknown ? (double)untold / (double)unknown : 1;

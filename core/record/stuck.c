@@ -130,9 +130,9 @@ static const struct {
 #define LOCK_IS_WAITED_FOR 2
 
 /*
- * A mutex waits by FUTEX_WAIT; condition variables, semaphores and pthread_join() of the C library by
- * FUTEX_WAIT_BITSET, for the sake of their absolute times.  A GCond waits by FUTEX_WAIT too, for the
- * next change of its counter.
+ * A mutex waits by FUTEX_WAIT; condition variables, semaphores and pthread_join() of the C library
+ * by FUTEX_WAIT_BITSET, for the sake of their absolute times.  A GCond waits by FUTEX_WAIT too, for
+ * the next change of its counter.
  */
 static const char *describe_futex(uint64_t operation, uint64_t value)
 {
@@ -157,7 +157,8 @@ static const char *describe_futex(uint64_t operation, uint64_t value)
 static void describe(long number, const uint64_t arguments[3], struct d9__stuck *out)
 {
 	if (number == SYS_futex) {
-		snprintf(out->syscall, sizeof(out->syscall), "%s", describe_futex(arguments[1], arguments[2]));
+		snprintf(out->syscall, sizeof(out->syscall), "%s",
+			 describe_futex(arguments[1], arguments[2]));
 		return;
 	}
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

@@ -137,8 +137,8 @@ void d9__report_put_taken(FILE *out, const struct d9__owners *owners)
 	fputs(" of the time", out);
 }
 
-/* "; at its limit: 240,000 reads with data a second": of a loop that is busy with something, what it
- * does most. */
+/* "; at its limit: 240,000 reads with data a second": of a loop that is busy with something, what
+ * it does most. */
 static void put_limit(FILE *out, const struct account *account)
 {
 	const struct d9__io *io = &account->owners->io;

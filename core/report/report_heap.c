@@ -106,9 +106,11 @@ static void put_sums(const struct d9__analysis *a, struct d9__page *page)
 {
 	const struct d9__heap *heap = &a->heap;
 
-	d9__page_line(page, "about %s allocated in %s blocks, from %s sample%s, one in %s on average",
+	d9__page_line(page,
+		      "about %s allocated in %s blocks, from %s sample%s, one in %s on average",
 		      d9__units_bytes(whole(heap->allocated.bytes)).text,
-		      d9__units_count(whole(heap->allocated.count)).text, d9__units_count(heap->allocated.samples).text,
+		      d9__units_count(whole(heap->allocated.count)).text,
+		      d9__units_count(heap->allocated.samples).text,
 		      heap->allocated.samples == 1 ? "" : "s",
 		      d9__units_bytes(heap->rate ? heap->rate : D9__HEAP_RATE).text);
 	if (heap->followed)

@@ -253,10 +253,11 @@ static void make_process(struct trace *t, const char *boot_id, uint64_t ms)
 
 /*
  * Two seconds of the process |boot_id|, whose |workers| loops run |place| for 3, 2, 1, 0, 3 ms ...
- * of each 10; those of 3 ms sleep for 2 of them in read().  Each time they were ready for |ready_ns|
- * before they got a CPU.
+ * of each 10; those of 3 ms sleep for 2 of them in read().  Each time they were ready for
+ * |ready_ns| before they got a CPU.
  */
-static void put_turn(struct trace *t, uint64_t worker, uint64_t ns, const char *place, uint64_t ready_ns)
+static void put_turn(struct trace *t, uint64_t worker, uint64_t ns, const char *place,
+		     uint64_t ready_ns)
 {
 	uint64_t run_ns = (3 - worker % 4) * 1000000, tid = worker + 4243, none = 0;
 
@@ -270,7 +271,8 @@ static void put_turn(struct trace *t, uint64_t worker, uint64_t ns, const char *
 	trace_event(t, PARK, ns + run_ns, worker, none, none, tid);
 }
 
-static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, const char *place, uint64_t ready_ns)
+static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, const char *place,
+		       uint64_t ready_ns)
 {
 	const char *const pairs[] = {
 		"service", "demo", "boot_id", boot_id, "pid", strchr(boot_id, '-') + 1,
@@ -283,7 +285,8 @@ static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, c
 	put_pairs(t, 3, pairs);
 	for (uint64_t turn = 0; turn < 200; turn++)
 		for (uint64_t worker = 0; worker < workers; worker++)
-			put_turn(t, worker, origin_ns + turn * 10000000 + worker * 1000, place, ready_ns);
+			put_turn(t, worker, origin_ns + turn * 10000000 + worker * 1000, place,
+				 ready_ns);
 }
 
 /*
