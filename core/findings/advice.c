@@ -56,10 +56,10 @@ static const struct remedy slept[] = {
 		 "for the thread "
 		 "that has it." },
 	{ FUTEXES,
-	  "If it waits for a result (a future, a latch, a condition), let the other thread hand "
-	  "that over by a queue and wake the loop (eventfd, event_active(), ev_async, "
-	  "g_idle_add()); if for a lock, hold that for a few instructions only, never across a "
-	  "system call: another thread has to come so far." },
+	  "Hold a lock for a few instructions only, never across a system call; for a result (a "
+	  "future, a latch, a condition) do not wait, but let the other thread hand it over by a "
+	  "queue and wake the loop (eventfd, event_active(), ev_async, g_idle_add()): it waits for "
+	  "another thread, for what is not known." },
 	{ CONDITIONS,
 	  "Let the other thread hand the result over by a queue and wake the loop (eventfd, "
 	  "event_active(), ev_async, g_idle_add()): it waits for another thread to come so far." },

@@ -75,18 +75,19 @@ struct machine {
 	double of_unknown, of_asleep;
 };
 
-/* The part of the process's CPU time that its loops used, 0 to 1; 0: not known. */
-static double loops_part(const struct d9__sums *sums, uint64_t loops_ns)
+/* The part of the process's CPU time that its loops used, 0 to 1; |unknown| where it is not told. */
+static double loops_part(const struct d9__sums *sums, uint64_t loops_ns, double unknown)
 {
 	if (!sums->cpu_ns)
-		return 0;
+		return unknown;
 	return loops_ns < sums->cpu_ns ? (double)loops_ns / (double)sums->cpu_ns : 1;
 }
 
 static struct machine machine_of(const struct d9__sums *sums)
 {
-	uint64_t unknown = 0, asleep = 0, cpu = 0, untold, rest;
+	uint64_t unknown = 0, asleep = 0, cpu = 0, untold, awake;
 	struct machine out = { 0, 0 };
+	double rest;
 
 	if (!sums->runqueue_known)
 		return out;
@@ -95,13 +96,13 @@ static struct machine machine_of(const struct d9__sums *sums)
 		asleep += sums->loops[i].time.asleep_ns;
 		cpu += sums->loops[i].cpu_ns;
 	}
-	untold =
-		(uint64_t)((double)less(sums->runqueue_ns, sums->ready_ns) * loops_part(sums, cpu));
-	rest = less(untold, unknown);
+	untold = less(sums->runqueue_ns, sums->ready_ns);
+	awake = (uint64_t)((double)untold * loops_part(sums, cpu, 1));
 	if (unknown)
-		out.of_unknown = untold < unknown ? (double)untold / (double)unknown : 1;
+		out.of_unknown = awake < unknown ? (double)awake / (double)unknown : 1;
+	rest = (double)less(untold, unknown) * loops_part(sums, cpu, 0);
 	if (asleep)
-		out.of_asleep = rest < asleep ? (double)rest / (double)asleep : 1;
+		out.of_asleep = rest < (double)asleep ? rest / (double)asleep : 1;
 	return out;
 }
 

@@ -177,7 +177,7 @@ static void test_advice_is_that_of_the_call_which_was_waited_in(void)
 		{ "pthread_join", "Have the thread hand the result over" },
 		{ "pthread_cond_wait", "Let the other thread hand the result over" },
 		{ "pthread_mutex_lock", "Hold the lock for a few instructions" },
-		{ "futex", "If it waits for a result" },
+		{ "futex", "for a result (a future, a latch, a condition)" },
 		{ "getaddrinfo", "Look names up in a thread" },
 		{ "connect", "Make the socket non-blocking (O_NONBLOCK)" },
 		{ "nanosleep", "Set a timer" },
