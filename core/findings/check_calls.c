@@ -582,13 +582,18 @@ static uint64_t usual_ns(const struct d9__callback *callback)
 }
 
 /*
- * Whether the shortest time between two deadlines of |callback| is its timer's period.  Where the kernel stretched all
- * calls, they may lie further apart; and libev counts a period that was missed from the call that was late.
+ * Whether the shortest time between two deadlines of |callback| is its timer's period.  Where the
+ * kernel stretched all calls, they may lie further apart; a timer that is set again by each call has
+ * deadlines that lie a call apart; and libev counts a period that was missed from the call that was
+ * late.
  */
-static bool is_period_known(const struct d9__analysis *a, const struct d9__callback *callback, uint64_t takes_ns)
+static bool is_period_known(const struct d9__analysis *a, const struct d9__callback *callback,
+			    uint64_t takes_ns)
 {
 	return !d9__metadata_is_only(&a->metadata, "libev") &&
-	       (callback->period_ns < takes_ns || 10 * callback->overruns < 9 * callback->lateness.count);
+	       ((callback->period_ns < takes_ns &&
+		 10 * callback->period_ns < 9 * callback->durations.min) ||
+		10 * callback->overruns < 9 * callback->lateness.count);
 }
 
 static void timer_overrun(struct d9__findings *findings, const struct d9__callback *callback)

@@ -178,7 +178,8 @@ static void test_arming_that_makes_no_sense_is_left_out(void)
 }
 
 /* Behind by many periods, the loop counts from when each call begins: deadlines lie far apart. */
-/* 50 runs of a timer of 5 ms that take |took_us|: deadlines that pass meanwhile come at their time. */
+/* 50 runs of a timer of 5 ms that take |took_us|: deadlines that pass meanwhile come at their time.
+ */
 static void overrun_story(struct story *s, const char *library, uint64_t took_us)
 {
 	uint64_t free_us = 1000;
@@ -208,7 +209,8 @@ static void test_timer_whose_call_takes_longer_than_its_period_is_named(void)
 	story_free(&s);
 }
 
-/* libev counts a missed period from the call that was late: what lies between its deadlines is a call. */
+/* libev counts a missed period from the call that was late: what lies between its deadlines is a
+ * call. */
 static void test_period_that_a_loop_library_does_not_keep_is_not_told(void)
 {
 	const struct d9__finding *finding;
@@ -217,7 +219,8 @@ static void test_period_that_a_loop_library_does_not_keep_is_not_told(void)
 	overrun_story(&s, "loop.libev.capabilities", 6000);
 	finding = story_finding_of(&s, "timer-overrun");
 	CU_ASSERT(has(finding->message, "The timer app+0x200 takes 6.00 ms each time: "));
-	CU_ASSERT_STRING_EQUAL(finding->brief, "takes 6.00 ms each time, and is due again before it ends");
+	CU_ASSERT_STRING_EQUAL(finding->brief,
+			       "takes 6.00 ms each time, and is due again before it ends");
 	story_free(&s);
 }
 
@@ -320,7 +323,8 @@ static void test_timer_that_sleeps_past_its_next_deadline_is_told_as_what_it_sle
 	story_free(&s);
 }
 
-/* The least that is known of the period is longer than what a call takes where the kernel stretches all. */
+/* The least that is known of the period is longer than what a call takes where the kernel stretches
+ * all. */
 static void test_period_that_is_hidden_by_stretched_calls_is_not_told(void)
 {
 	const struct d9__finding *found;
@@ -344,6 +348,29 @@ static void test_period_that_is_hidden_by_stretched_calls_is_not_told(void)
 	story_free(&s);
 }
 
+/* Calls of 20 to 24 ms, each of which sets the timer anew, due at once by the clock of its round. */
+static void test_timer_that_each_call_sets_anew_has_no_period(void)
+{
+	const struct d9__finding *found;
+	struct story s;
+	uint64_t us = 30000;
+
+	story_begin(&s);
+	story_wake(&s, 10000, 0, 3, DUE);
+	for (unsigned i = 0; i < 40; i++) {
+		uint64_t takes_us = 20000 + 1000 * (i % 5);
+
+		story_poll(&s, 0, us, us + takes_us, 3, TIMER);
+		story_wake(&s, us - 5, 0, 3, DUE);
+		us += takes_us + 5;
+	}
+	story_analyse(&s);
+
+	found = story_finding_of(&s, "timer-overrun");
+	CU_ASSERT(has(found->brief, "each time, and is due again before it ends"));
+	story_free(&s);
+}
+
 static void test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_a_period(void)
 {
 	struct story s;
@@ -354,7 +381,8 @@ static void test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_
 
 		story_unpark(&s, 0, us, 500 * i);
 		story_start(&s, 0, us + 1, 2, TIMER);
-		/* Half a millisecond of its own; the kernel lets the next deadline pass meanwhile. */
+		/* Half a millisecond of its own; the kernel lets the next deadline pass meanwhile.
+		 */
 		story_wake(&s, i > 1 ? us + 5000 : us + 5, 0, 2, DUE);
 		story_end(&s, 0, us + 6001);
 		story_off_cpu(&s, 0, us + 6001, 2, 0, 5500);
@@ -393,8 +421,7 @@ static void test_timer_that_is_late_behind_what_the_kernel_heaped_up_is_informat
 	story_begin(&s);
 	held_up(&s, 40000);
 	CU_ASSERT_EQUAL(story_effect_of(&s, "timer-late")->severity, D9__INFO);
-	CU_ASSERT(has(story_effect_of(&s, "timer-late")->message,
-		      "preempted) (1 of 1 timer runs"));
+	CU_ASSERT(has(story_effect_of(&s, "timer-late")->message, "preempted) (1 of 1 timer runs"));
 	story_free(&s);
 
 	story_begin(&s);
@@ -404,7 +431,8 @@ static void test_timer_that_is_late_behind_what_the_kernel_heaped_up_is_informat
 	story_free(&s);
 }
 
-/* At |us| a call of |own_us|, from which the kernel takes |run_queue_us| more, makes a timer late. */
+/* At |us| a call of |own_us|, from which the kernel takes |run_queue_us| more, makes a timer late.
+ */
 static void late_behind(struct story *s, uint64_t us, uint64_t own_us, uint64_t run_queue_us)
 {
 	uint64_t call_us = own_us + run_queue_us;
@@ -434,7 +462,8 @@ static void test_late_timer_stands_under_its_callback_though_the_machine_made_an
 		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
 		CU_ASSERT_EQUAL(story_finding(&s, 0)->n_effects, 1);
 		if (story_finding(&s, 0)->n_effects)
-			CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->effects[0]->check, "timer-late");
+			CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->effects[0]->check,
+					       "timer-late");
 		CU_ASSERT_EQUAL(story_finding_of(&s, "short-of-cpu")->n_effects, 0);
 		story_free(&s);
 	}
@@ -539,6 +568,8 @@ static CU_TestInfo tests[] = {
 	  test_late_timer_stands_under_its_callback_though_the_machine_made_another_later },
 	{ "period that is hidden by stretched calls is not told",
 	  test_period_that_is_hidden_by_stretched_calls_is_not_told },
+	{ "timer that each call sets anew has no period",
+	  test_timer_that_each_call_sets_anew_has_no_period },
 	{ "timer whose first calls came late is not taken for one without a period",
 	  test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_a_period },
 	{ "timer that sleeps past its next deadline is told as what it sleeps in",
