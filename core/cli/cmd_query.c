@@ -229,6 +229,8 @@ static int run_all(struct arguments *arguments, int n, char **argv)
 		return d9__cmd_fail(
 			"query",
 			"one TRACE and one SQL, in quotes; of several segments give the directory");
+	if (n > 1 && !argv[1][strspn(argv[1], " \t\n;")])
+		return d9__cmd_fail("query", "the SQL is empty; see dial9 query --help");
 	return run(arguments, argv[0], n > 1 ? argv[1] : NULL);
 }
 

@@ -526,6 +526,8 @@ int d9__cmd_report(int argc, char **argv)
 			return D9__EXIT_USAGE;
 	if (key < 0)
 		return d9__args_exit(key);
+	if (options.json && options.style.sections)
+		return d9__cmd_fail("report", "--section is of the text: --json has all of them");
 	if (options.html != !!options.page.output)
 		return d9__cmd_fail("report", options.html ? "where to? give -o FILE, - for standard output"
 							   : "-o is for --html; text goes to standard output");

@@ -350,7 +350,7 @@ static void put_custom_events(struct d9__section *c)
 		d9__grid_cell(&grid, counts[i].name, 0);
 	}
 	if (with)
-		d9__page_section(c->page, "The program's own events");
+		d9__page_section(c->page, "Events of the program, and of adapters");
 	d9__grid_print(&grid, c->page);
 	d9__report_section_more(c, d9__report_section_shown(c, with), with, "names");
 	free(counts);

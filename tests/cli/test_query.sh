@@ -25,6 +25,7 @@ run query small.bin 'DELETE FROM polls'
 run query small.bin "ATTACH 'other.db' AS other"
 run query small.bin 'PRAGMA journal_mode=WAL'
 run query small.bin "SELECT load_extension('x')"
+run query small.bin ' ;'
 run query small.bin 'SELECT 1' 'SELECT 2'
 run query none 'SELECT 1'
 run query -f xml small.bin 'SELECT 1'

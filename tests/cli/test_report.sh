@@ -143,6 +143,7 @@ run report
 run report --top 0 small.bin
 run report --width 10 small.bin
 run report --color=red small.bin
+run report --json --section data small.bin
 run report missing
 
 say "on a terminal: through the user's pager, unless there is none; one that cannot be run is no loss"
