@@ -169,16 +169,20 @@ static bool is_listener(const struct d9__findings *findings, const struct d9__ca
 	return (task && task->made >= LISTENER_MADE) || is_site_of_others(findings->analysis, callback);
 }
 
+/* Fewer reads, writes and accepts than one in so many calls are few. */
+#define FEW_PART 10
+
 /*
  * Whether half of |callback|'s calls and more read, wrote or accepted something, as far as that is
- * recorded: where events are lost, half of the reads, writes and accepts that are told.
+ * recorded: where events are lost, half of the reads, writes and accepts that are told, if these
+ * are no few beside its calls.
  */
 static bool brings(const struct d9__analysis *a, const struct d9__callback *callback)
 {
 	struct d9__io io = d9__callback_io(callback);
 
 	return 2 * d9__io_useful(&io) >= callback->calls ||
-	       (a->losses.events && d9__io_calls(&io) &&
+	       (a->losses.events && FEW_PART * d9__io_calls(&io) >= callback->calls &&
 		2 * d9__io_useful(&io) >= d9__io_calls(&io));
 }
 

@@ -24,6 +24,9 @@
 /* Time ready without a CPU is told from this part of the time awake on, one in so many. */
 #define TAKEN_PART 20
 
+/* A loop that moves data with fewer of its calls, one in so many, is at no limit of that. */
+#define FEW_PART 10
+
 struct account {
 	const struct d9__analysis *a;
 	const struct d9__worker *worker;
@@ -137,6 +140,16 @@ void d9__report_put_taken(FILE *out, const struct d9__owners *owners)
 	fputs(" of the time", out);
 }
 
+/* Calls of the largest owners. */
+static uint64_t calls_of(const struct d9__owners *owners)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < owners->n; i++)
+		calls += owners->items[i].calls;
+	return calls;
+}
+
 /* "; at its limit: 240,000 reads with data a second": of a loop that is busy with something, what
  * it does most. */
 static void put_limit(FILE *out, const struct account *account)
@@ -148,7 +161,8 @@ static void put_limit(FILE *out, const struct account *account)
 	uint64_t most = accepts ? io->accepts : reads ? io->reads : io->writes;
 
 	if (!d9__owners_saturated(account->worker, account->owners) ||
-	    !d9__owners_move_data(account->owners) || 2 * useful < d9__io_calls(io) || !useful)
+	    !d9__owners_move_data(account->owners) || 2 * useful < d9__io_calls(io) || !useful ||
+	    FEW_PART * useful < calls_of(account->owners))
 		return;
 	/* It is reads above all that bring nothing. */
 	if (reads && !accepts)

@@ -72,6 +72,31 @@ static void test_descriptor_that_is_always_ready_for_nothing_is_a_spin(void)
 	story_free(&s);
 }
 
+/* 40,000 calls, of the last 10,000 of which is told that they made |calls| reads, all with data. */
+static void lossy_spin(struct story *s, uint64_t calls)
+{
+	story_begin(s);
+	story_say(s, "source.io", "on");
+	story_spawn_fd(s, 0, 1, WEB, 7);
+	story_loss(s, 1, "no_chunk", 40000);
+	for (unsigned i = 0; i < 40000; i++)
+		story_poll(s, 0, 1000 + 10 * i, 1001 + 10 * i, 1, WEB);
+	story_io(s, 402000, 1, &(struct story_io) { .reads = calls });
+	story_analyse(s);
+}
+
+static void test_few_reads_that_loss_has_left_do_not_make_a_spin_useful(void)
+{
+	struct story s;
+
+	lossy_spin(&s, 900);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "spin");
+	story_free(&s);
+	lossy_spin(&s, 10000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+}
+
 /* Another program took the CPU between the calls: they took less than half of the time. */
 static void test_descriptor_that_is_always_ready_for_something_is_no_spin(void)
 {
@@ -690,6 +715,8 @@ static const CU_TestInfo tests[] = {
 	  test_loop_that_wakes_and_finds_nothing_to_run_is_told },
 	{ "empty wakes of GLib's own threads are nobody's fault",
 	  test_empty_wakes_of_glibs_own_threads_are_nobodys_fault },
+	{ "few reads that loss has left do not make a spin useful",
+	  test_few_reads_that_loss_has_left_do_not_make_a_spin_useful },
 	{ "loop that gets up, or was woken by a descriptor, lost no wake",
 	  test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake },
 	{ "loop of GLib lost no wake", test_loop_of_glib_lost_no_wake },
