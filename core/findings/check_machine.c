@@ -27,8 +27,12 @@
 #define LEAST_NS      D9__SECOND_NS
 #define WARNING_NS    (50 * D9__MS_NS)
 
-/* Of the CPUs that it may use, in percent: then its own threads compete with each other. */
-#define OWN_PERCENT 75
+/*
+ * Of the CPUs that it may use, in percent: then its own threads compete with each other; so they do
+ * from the lower one on where other threads of its own waited for a CPU for as long as its loops.
+ */
+#define OWN_PERCENT	    75
+#define OWN_WAITING_PERCENT 50
 
 /* A neighbour is told from this share of the loops' time on, for which they waited behind it. */
 #define NEIGHBOUR_SHARE 0.1
@@ -42,6 +46,7 @@ struct shortage {
 	uint64_t busy_ns;
 	double cores; /* that the process used, and may use; 0: unknown */
 	double cpus;
+	bool threads_wait; /* those that run no loops, as long as those that do */
 	uint64_t ready_ns, awake_ns, left_ns; /* as the accounts of loops have them */
 	double own_part; /* of it, by threads of the program that are bound to a loop's CPUs */
 	const struct d9__neighbour *neighbour; /* the one with most of that */
@@ -66,6 +71,8 @@ static struct shortage measure(const struct d9__analysis *a)
 	struct shortage s = {
 		.cores = d9__usage_cores(&a->usage),
 		.cpus = cpus ? strtod(cpus, NULL) : 0,
+		.threads_wait = a->machine.counters[D9__MACHINE_RUNQUEUE_NS].growth >
+				2 * a->machine.ready_ns,
 		.own_part = d9__bound_part(&a->timeline),
 		.neighbour = d9__bound_worst(&a->bound),
 	};
@@ -102,7 +109,9 @@ uint64_t d9__delay_preempted_ns(const struct d9__analysis *a, const struct d9__d
 
 static bool is_own(const struct shortage *s)
 {
-	return s->cpus > 0 && 100 * s->cores >= OWN_PERCENT * s->cpus;
+	int percent = s->threads_wait ? OWN_WAITING_PERCENT : OWN_PERCENT;
+
+	return s->cpus > 0 && 100 * s->cores >= percent * s->cpus;
 }
 
 /* |ns| of |*left|, or all that is left; takes it. */

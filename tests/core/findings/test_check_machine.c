@@ -46,16 +46,23 @@ static void test_long_waits_for_a_cpu_are_a_finding_about_the_machine(void)
 	story_free(&s);
 }
 
-/* Five calls of 48 ms, of which the kernel took 40: of a process that used |cores| of its 2 CPUs. */
-static void preempt(struct story *s, unsigned cores)
+/*
+ * Five calls of 48 ms, of which the kernel took 40: of a process that used |cores| of its 2 CPUs, and
+ * whose threads waited for |ready_us| in all, if that is told.
+ */
+static void preempt(struct story *s, unsigned cores, uint64_t ready_us)
 {
 	story_begin(s);
 	story_say(s, "process.available_parallelism", "2");
 	story_cpu_usage(s, 0, 0);
+	if (ready_us)
+		story_run_queue(s, 0, 1);
 	for (unsigned i = 0; i < 5; i++) {
 		story_poll(s, 0, 50000 * i, 50000 * i + 48000, 1, SLOW);
 		story_off_cpu(s, 0, 50000 * i + 48000, 1, 0, 40000);
 	}
+	if (ready_us)
+		story_run_queue(s, 250000, ready_us + 1);
 	story_cpu_usage(s, 250000, 250000 * cores);
 	story_analyse(s);
 }
@@ -64,7 +71,7 @@ static void test_preempted_calls_are_not_long_and_the_machine_is_to_blame(void)
 {
 	struct story s;
 
-	preempt(&s, 1);
+	preempt(&s, 1, 0);
 	CU_ASSERT_EQUAL(s.findings.n, 1);
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
 	CU_ASSERT_TRUE(story_finding(&s, 0)->machine);
@@ -78,10 +85,18 @@ static void test_preempted_calls_are_not_long_and_the_machine_is_to_blame(void)
 	story_free(&s);
 
 	/* Its own threads use both. */
-	preempt(&s, 2);
+	preempt(&s, 2, 0);
 	CU_ASSERT_EQUAL(s.findings.n, 1);
 	CU_ASSERT_FALSE(story_finding(&s, 0)->machine);
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "its own threads compete for 2 CPUs");
+	story_free(&s);
+
+	/* They use one of two, others of them wait as well, or the loop's alone does. */
+	preempt(&s, 1, 900000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "its own threads compete for 2 CPUs");
+	story_free(&s);
+	preempt(&s, 1, 210000);
+	CU_ASSERT_TRUE(story_finding(&s, 0)->machine);
 	story_free(&s);
 }
 
