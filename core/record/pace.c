@@ -19,16 +19,20 @@ bool d9__pace_active(const struct d9__pace *pace, uint64_t now_ns)
 	return now_ns - pace->active_ns < D9__PACE_SILENCE_NS;
 }
 
+/* From a look to the next twice as long as before, |most_ns| in the end. */
+static void slow_down(struct d9__pace *pace, uint64_t most_ns)
+{
+	pace->look_ns = 2 * pace->look_ns < most_ns ? 2 * pace->look_ns : most_ns;
+}
+
 void d9__pace_open_calls(struct d9__pace *pace, uint64_t age_ns, bool any)
 {
 	if (age_ns == UINT64_MAX)
 		pace->look_ns = any ? D9__PACE_LOOK_NS : 0;
 	else if (age_ns < D9__PACE_TICK_NS || !pace->look_ns)
 		pace->look_ns = D9__PACE_LOOK_NS;
-	else if (pace->look_ns < D9__PACE_REST_NS / 2)
-		pace->look_ns *= 2;
 	else
-		pace->look_ns = D9__PACE_REST_NS;
+		slow_down(pace, age_ns < D9__PACE_REST_NS ? D9__PACE_TICK_NS : D9__PACE_REST_NS);
 }
 
 /* Where segments live shorter, ticks come more often. */

@@ -4,8 +4,10 @@
  * events flow, or when threads have filled chunks; ever more rarely, once a second in the end,
  * where nothing was recorded for a while.  Between ticks it only looks at callbacks that may hang:
  * 10 ms after a tick that found one open, and so on while one stays open, every 10 ms for its first
- * tenth of a second, whatever else there is, and then half as often each time. A loop that wakes
- * from a long sleep ends a long one of the flush thread: what it calls now may be what hangs.
+ * tenth of a second, whatever else there is, and then half as often each time: every 100 ms in its
+ * first second, so that a process that is killed in it has told nearly all of it, once a second in
+ * the end. A loop that wakes from a long sleep ends a long one of the flush thread: what it calls
+ * now may be what hangs.
  */
 
 #pragma once

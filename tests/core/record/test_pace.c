@@ -108,12 +108,22 @@ static void test_a_call_that_stays_open_is_looked_at_every_10_ms_then_half_as_of
 		d9__pace_open_calls(&work.pace, age_ns, false);
 	}
 	CU_ASSERT_EQUAL(work.pace.look_ns, 10 * MS);
-	for (uint64_t wanted = 20; wanted < 1000; wanted *= 2) {
+	for (uint64_t wanted = 20; wanted < 100; wanted *= 2) {
 		age_ns += work.pace.look_ns;
 		d9__pace_open_calls(&work.pace, age_ns, false);
 		CU_ASSERT_EQUAL(work.pace.look_ns, wanted * MS);
 	}
-	d9__pace_open_calls(&work.pace, age_ns + 640 * MS, false);
+	while (age_ns + work.pace.look_ns < 1000 * MS) {
+		age_ns += work.pace.look_ns;
+		d9__pace_open_calls(&work.pace, age_ns, false);
+		CU_ASSERT_EQUAL(work.pace.look_ns, 100 * MS);
+	}
+	for (uint64_t wanted = 200; wanted < 1000; wanted *= 2) {
+		age_ns += work.pace.look_ns;
+		d9__pace_open_calls(&work.pace, age_ns, false);
+		CU_ASSERT_EQUAL(work.pace.look_ns, wanted * MS);
+	}
+	d9__pace_open_calls(&work.pace, age_ns + 800 * MS, false);
 	CU_ASSERT_EQUAL(work.pace.look_ns, 1000 * MS);
 	d9__pace_open_calls(&work.pace, UINT64_MAX, false);
 	CU_ASSERT_EQUAL(work.pace.look_ns, 0);
