@@ -310,7 +310,8 @@ struct d9__cpu_shares d9__analysis_cpu(const struct d9__analysis *a)
 	if (!known || unread)
 		return (struct d9__cpu_shares) { .all_ns = 0 };
 	for (size_t i = 0; i < a->timeline.n; i++)
-		shares.loops_ns += a->from_start ? thread_ns(a, a->timeline.items[i])
+		shares.loops_ns += a->from_start ? thread_ns(a, a->timeline.items[i]) +
+							   a->timeline.items[i]->cut_cpu_ns
 						 : a->timeline.items[i]->cpu_ns;
 	shares.recorder_ns = a->from_start ? a->usage.recorder_ns : a->usage.recorder_growth_ns;
 	told_ns = shares.loops_ns + shares.recorder_ns;

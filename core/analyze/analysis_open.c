@@ -149,6 +149,10 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 		    outside_sign(worker, event->timestamp_ns - for_ns, event->timestamp_ns);
 	if (!sign)
 		return;
+	if (id && (!running || !running->present || !running->u.boolean))
+		sign->asleep_ns += event->timestamp_ns -
+				   (sign->looks ? sign->look_ns : worker->piece.start_ns);
+	sign->look_ns = event->timestamp_ns;
 	sign->looks++;
 	sign->running = running && running->present && running->u.boolean;
 	snprintf(sign->where, sizeof(sign->where), "%.*s", d9__precision(text.len), text.data);
@@ -156,16 +160,50 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 	snprintf(sign->wchan, sizeof(sign->wchan), "%.*s", d9__precision(text.len), text.data);
 }
 
-/*
- * The end of the trace cut |task|'s call.  The recorder reads what a call did with its time when the call has ended, so
- * the trace does not say of this one whether the kernel let it run.
- */
-static void cut(const struct d9__traced_task *task)
+/* |ns| of |*left_ns|, or all that is left; takes it. */
+static uint64_t take(uint64_t *left_ns, uint64_t ns)
 {
-	struct d9__stall *stall = task->call.stall;
+	uint64_t taken_ns = ns < *left_ns ? ns : *left_ns;
 
-	if (stall && task->call.total_ns < D9__HUNG_NS)
-		stall->unread_ns = task->call.total_ns;
+	*left_ns -= taken_ns;
+	return taken_ns;
+}
+
+/* Looks and samples are believed if they tell of so much of an open call's time. */
+#define CUT_NS (100 * D9__MS_NS)
+
+/*
+ * The end of the trace cut |task|'s call.  The recorder reads what a call did with its time when
+ * the call has ended: of this one the looks say for how long it was asleep, the samples for how
+ * long on the CPU, and nothing whether the kernel let it run in the rest.
+ */
+static void cut(const struct d9__analysis *a, struct d9__worker *worker,
+		struct d9__traced_task *task)
+{
+	const struct d9__piece *piece = &worker->piece;
+	const struct d9__sign *sign = &worker->sign;
+	struct d9__stall *stall = task->call.stall;
+	uint64_t ns = piece->end_ns - piece->start_ns, left_ns = ns, asleep_ns = sign->asleep_ns;
+	struct d9__call_reading reading;
+
+	if (!stall)
+		return;
+	stall->open = true;
+	if (sign->looks && !sign->running)
+		asleep_ns += piece->end_ns - sign->look_ns;
+	reading.cpu_ns = take(&left_ns, piece->on_samples * a->samples.period_ns);
+	reading.blocked_ns =
+		take(&left_ns, asleep_ns > piece->told_ns ? asleep_ns : piece->told_ns);
+	reading.ready_ns = 0;
+	worker->cut_cpu_ns = a->samples.period_ns ? reading.cpu_ns : sign->running ? left_ns : 0;
+	if (stall->total_ns < D9__HUNG_NS)
+		stall->unread_ns = ns - left_ns < CUT_NS ? stall->total_ns : left_ns;
+	if (ns - left_ns < CUT_NS)
+		return;
+	d9__time_period_read(&worker->period, task->id, &reading);
+	worker->unpark.told_ns += reading.blocked_ns;
+	stall->blocked_ns += reading.blocked_ns;
+	task->call.slept_ns += reading.blocked_ns;
 }
 
 /*
@@ -186,6 +224,7 @@ static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 {
 	struct d9__sign *sign = &worker->sign;
 	struct d9__traced_task *task = worker->piece.task;
+	uint64_t until_ns;
 	int err;
 
 	if (worker->piece.open && ended_inside(a, worker))
@@ -193,11 +232,15 @@ static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 	if (!worker->piece.open || sign->task != task->id || sign->ns < worker->piece.start_ns)
 		return 0;
 	sign->open = true;
-	err = d9__spans_end_of(&a->spans, worker, sign->ns, &sign->inner, &sign->inner_since_ns);
+	/* A wait in it may have ended since the recorder saw it last. */
+	until_ns = sign->ns > worker->piece.told_until_ns ? sign->ns : worker->piece.told_until_ns;
+	if (until_ns > a->loop_last_ns)
+		a->loop_last_ns = until_ns;
+	err = d9__spans_end_of(&a->spans, worker, until_ns, &sign->inner, &sign->inner_since_ns);
 	if (!err)
-		err = d9__timeline_close(&a->timeline, worker, sign->ns);
+		err = d9__timeline_close(&a->timeline, worker, until_ns);
 	if (!err)
-		cut(task);
+		cut(a, worker, task);
 	return err;
 }
 

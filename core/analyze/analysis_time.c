@@ -47,6 +47,8 @@ int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event)
 	callback = piece->users.open ? piece->users.callback : piece->task->callback;
 	piece->told_ns += ns;
 	piece->held_up_ns += held_up_ns;
+	if (event->timestamp_ns + ns + held_up_ns > piece->told_until_ns)
+		piece->told_until_ns = event->timestamp_ns + ns + held_up_ns;
 	d9__time_told_add(&d9__callback_time(callback, worker->number)->told, name, ns);
 	d9__time_told_add(&worker->period.told, name, ns);
 	return 0;

@@ -55,10 +55,12 @@ void d9__stall_set_cpu(struct d9__stall *stall, uint64_t wall_ns, uint64_t cpu_n
 		stall->cpu_min_ns = stall->cpu_max_ns;
 }
 
-/* Of all of the call, without what the kernel took from it. */
+/* Of all of the call, without what the kernel took from it and what is not known. */
 static uint64_t untaken_ns(const struct d9__stall *stall)
 {
-	return stall->run_queue_ns < stall->total_ns ? stall->total_ns - stall->run_queue_ns : 0;
+	uint64_t taken_ns = stall->run_queue_ns + stall->unread_ns;
+
+	return taken_ns < stall->total_ns ? stall->total_ns - taken_ns : 0;
 }
 
 bool d9__stall_is_blocked(const struct d9__stall *stall)
@@ -85,7 +87,8 @@ enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
 	uint64_t fifth = stall->total_ns / 5, own_ns;
 
 	/* Time that the kernel took is neither. */
-	if (stall->blocked_ns + stall->run_queue_ns) {
+	if (stall->blocked_ns + stall->run_queue_ns + stall->unread_ns &&
+	    stall->unread_ns < stall->total_ns) {
 		own_ns = untaken_ns(stall);
 		if (5 * stall->blocked_ns <= 2 * own_ns)
 			return D9__STALL_COMPUTING;

@@ -48,6 +48,8 @@ struct d9__stall {
 	uint64_t blocked_ns, run_queue_ns;
 	uint64_t stopped_ns; /* of run_queue_ns: the whole process stood still */
 	uint64_t unread_ns; /* of a call that the end of the trace cut: the trace does not say what it did in that time */
+	bool open; /* it had not ended when the trace did: all times of it are the least that it
+		      took */
 	struct d9__account time; /* of total_ns */
 
 	/* The callbacks that waited; worst first. */

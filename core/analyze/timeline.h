@@ -35,6 +35,7 @@ struct d9__piece {
 	uint64_t inner_ns, inner_number, inner_run; /* number: which call of |inner|; run: of all */
 
 	uint64_t told_ns; /* in waits that were told one by one */
+	uint64_t told_until_ns; /* the end of the latest of them */
 	uint64_t held_up_ns; /* in waits for locks whose holders had no CPU, which are none of those
 			      */
 
@@ -96,6 +97,8 @@ struct d9__sign {
 	uint64_t since_ns, ns;	    /* when the call began, when it was seen last */
 	struct d9__callback *inner; /* the innermost callback of the program in it, or NULL: the task's own */
 	uint64_t inner_since_ns;    /* when that began; 0: not known */
+	uint64_t look_ns, asleep_ns; /* the newest look; until then asleep, each look standing for
+					the time before it */
 	unsigned looks;		    /* at the thread; the newest says: */
 	char where[48];		    /* the system call, "pause()" */
 	char wchan[32];
@@ -132,6 +135,8 @@ struct d9__worker {
 	uint64_t parks, parked_ns;
 	uint64_t active_periods, active_ns;
 	uint64_t cpu_ns; /* of its threads from their first reading to their last, waits included */
+	uint64_t cut_cpu_ns; /* at most, after the last reading: in a call that the end of the trace
+				cut */
 	double ratio_sum;
 	uint64_t long_periods, starved_periods; /* over 1 ms; of them with a CPU ratio below 0.5 */
 	uint64_t handovers;

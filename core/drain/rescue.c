@@ -483,16 +483,16 @@ static void add_inner(struct d9__builder *note, const struct d9__slot *slot,
 	d9__builder_end(note, d9__wire_put_u32(p, d9__slot_tid(slot)));
 }
 
-static void add_last_sign(struct d9__builder *note, const struct d9__slot *slot, const struct d9__ring_health *health,
-			  uint32_t no_span)
+static void add_last_sign(struct d9__builder *note, const struct d9__slot *slot,
+			  const struct d9__ring_health *health, uint64_t seen_ns, uint32_t no_span)
 {
 	const struct d9__ring_open *open = find_open(health, slot);
 	uint8_t *p;
 
 	/* The trace has it. */
-	if (open && open->sign_ns == health->tick_ns)
+	if (open && open->sign_ns == seen_ns)
 		return;
-	p = d9__builder_event(note, D9__EVENT_LAST_SIGN, health->tick_ns, 3 * D9__VARINT_MAX + 4);
+	p = d9__builder_event(note, D9__EVENT_LAST_SIGN, seen_ns, 3 * D9__VARINT_MAX + 4);
 	if (!p)
 		return;
 	p = d9__varint_put(p, slot->worker);
@@ -502,8 +502,8 @@ static void add_last_sign(struct d9__builder *note, const struct d9__slot *slot,
 }
 
 /*
- * Callbacks that were open when the process died, and had been for a while, were so at its last tick: how long they took
- * is known up to there.
+ * Callbacks that were open when the process died, and had been for a while, were so at its last
+ * tick, and when any of its threads told something last: how long they took is known up to there.
  */
 static int write_last_signs(struct rescue *r, uint64_t now_ns)
 {
@@ -512,6 +512,8 @@ static int write_last_signs(struct rescue *r, uint64_t now_ns)
 	const struct d9__ring_inner *inner =
 		(const struct d9__ring_inner *)(const void *)(r->ring->head + D9__RING_INNER_AT);
 	struct d9__builder *note = &r->drain->note;
+	uint64_t told_ns = r->writer.seg.has.last_ns,
+		 seen_ns = told_ns > health->tick_ns ? told_ns : health->tick_ns;
 	uint32_t no_span;
 
 	/* Switched off, nobody wrote down that it returned. */
@@ -529,7 +531,7 @@ static int write_last_signs(struct rescue *r, uint64_t now_ns)
 		    health->tick_ns - slot->last_ns >= D9__OPEN_CALL_NS) {
 			for (uint32_t k = 0; k < D9__RING_OPEN_MAX; k++)
 				add_inner(note, slot, &inner[k], health);
-			add_last_sign(note, slot, health, no_span);
+			add_last_sign(note, slot, health, seen_ns, no_span);
 		}
 	}
 	if (!note->events || note->failed)

@@ -131,6 +131,45 @@ static void describe_place(const struct d9__stall *stall, char *buf, size_t size
 			 d9__units_ns(stall->span_ns).text, stall->span);
 }
 
+/* Of what |stall| took, how much was none of its own: " (3 ms preempted)"; where that is not known,
+ * it says so. */
+static void describe_rest(const struct d9__stall *stall, char *buf, size_t size)
+{
+	uint64_t rest_ns = stall->culprit_ns - d9__stall_own_ns(stall);
+
+	d9__finding_taken(rest_ns, buf, size);
+	if (buf[0] && stall->unread_ns)
+		snprintf(buf, size, " (of %s it is not known whether it had a CPU)",
+			 d9__units_ns(rest_ns).text);
+}
+
+/* The call of |callback| that had not ended when the trace did; NULL: none of its longest. */
+static const struct d9__stall *open_call(const struct d9__callback *callback)
+{
+	for (size_t i = 0; i < callback->n_stalls; i++)
+		if (callback->stalls[i].stall->open)
+			return callback->stalls[i].stall;
+	return NULL;
+}
+
+/* Tell of the call of |callback| that had not ended; if it is |told|, which the finding is about,
+ * in front of all. */
+static void tell_open(struct d9__findings *findings, struct d9__finding *finding,
+		      const struct d9__callback *callback, const struct d9__stall *told,
+		      uint64_t ns, const char *how)
+{
+	const struct d9__stall *stall = open_call(callback);
+
+	if (!finding || !stall)
+		return;
+	d9__finding_append(findings, finding, "%s had not ended after %s, when the trace did.",
+			   stall == told ? "That call" : "A call of it",
+			   d9__units_ns(stall->end_ns - stall->start_ns).text);
+	if (stall == told)
+		d9__finding_set_brief(findings, finding, "open at the end, %.40s for %s at least",
+				      how, d9__units_ns(ns).text);
+}
+
 static void add_stall(struct d9__findings *findings, struct d9__finding *finding,
 		      const struct d9__stall *stall)
 {
@@ -144,12 +183,13 @@ static void add_stall(struct d9__findings *findings, struct d9__finding *finding
 
 	describe_victims(stall, victims, sizeof(victims));
 	describe_place(stall, place, sizeof(place));
-	d9__finding_taken(stall->culprit_ns - d9__stall_own_ns(stall), taken, sizeof(taken));
+	describe_rest(stall, taken, sizeof(taken));
 	if (stall->on_samples + stall->off_samples)
 		snprintf(samples, sizeof(samples), ", %u on-CPU and %u off-CPU samples",
 			 stall->on_samples, stall->off_samples);
-	d9__finding_add_evidence(findings, finding, &evidence, "ran for %s%s%s%s%s%s",
-				 d9__units_ns(stall->culprit_ns).text, taken,
+	d9__finding_add_evidence(findings, finding, &evidence, "ran for %s%s%s%s%s%s%s",
+				 d9__units_ns(stall->culprit_ns).text,
+				 stall->open ? " at least, and had not ended" : "", taken,
 				 taken[0] ? "" : verdict_text(d9__stall_verdict(stall)), place,
 				 samples, victims);
 }
@@ -215,18 +255,21 @@ static enum d9__severity long_severity(const struct d9__findings *findings,
  */
 static bool is_start(const struct d9__findings *findings, const struct d9__callback *callback, uint64_t limit)
 {
+	bool any = false;
+
 	if (d9__histogram_above(&callback->own, limit) > callback->n_stalls)
 		return false;
 	for (size_t i = 0; i < callback->n_stalls; i++) {
 		const struct d9__stall *stall = callback->stalls[i].stall;
 		uint64_t ns = callback->stalls[i].ns;
 
+		any |= ns > limit;
 		if (ns > limit &&
 		    (ns > START_NS || !d9__analysis_is_start(findings->analysis, stall->start_ns, stall->start_ns + ns,
 							     stall->waited_max_ns >= D9__WAIT_EXPLAIN_NS)))
 			return false;
 	}
-	return true;
+	return any;
 }
 
 /* "; others waited up to 59 ms behind it", or nothing; whether one did for long. */
@@ -274,9 +317,10 @@ static void add_blocked(struct d9__findings *findings, struct d9__finding *findi
 	if (stall->run_queue_ns > D9__MS_NS)
 		snprintf(queue, sizeof(queue), ", and waited on the run queue for %s",
 			 d9__units_ns(stall->run_queue_ns).text);
-	d9__finding_add_evidence(findings, finding, &evidence, "slept for %s of %s%s%s%s",
-				 d9__units_ns(stall->blocked_ns).text,
-				 d9__units_ns(stall->culprit_ns).text, queue, place, victims);
+	d9__finding_add_evidence(
+		findings, finding, &evidence, "slept for %s of %s%s%s%s%s",
+		d9__units_ns(stall->blocked_ns).text, d9__units_ns(stall->culprit_ns).text,
+		stall->open ? " at least, and had not ended" : "", queue, place, victims);
 }
 
 /* The call that slept longest; NULL if none slept for longer than a call may take. */
@@ -502,6 +546,11 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		sleeping_callback(findings, callback, &sleeping);
 	if (!most)
 		return;
+	/* Nothing told yet of the wait that it was in when the trace ended: a look did. */
+	if (most->open && !most->time.told.n && worker_of(findings, most->worker)->sign.where[0]) {
+		in = asleep = worker_of(findings, most->worker)->sign.where;
+		known = false;
+	}
 	limit = limit_of(findings, callback, most);
 	if (computes_more(callback, limit))
 		return;
@@ -521,8 +570,8 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		describe_blocked(&blocked, place, sizeof(place));
 	else if (pages)
 		snprintf(place, sizeof(place), "for pages from the disk");
-	else if (callback->n_asleep)
-		d9__finding_asleep(callback->asleep[0].place, place, sizeof(place));
+	else if (asleep[0])
+		d9__finding_asleep(asleep, place, sizeof(place));
 	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	finding = d9__finding_add(
@@ -543,9 +592,16 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	if (known)
 		set_blocked_brief(findings, finding, calls, callback, &blocked, most->blocked_ns);
 	else
-		d9__finding_set_brief(findings, finding, "sleeps %s %.40s, %s of %s calls",
-				      d9__units_ns(most->blocked_ns).text, pages || callback->n_asleep ? place : "inside",
-				      d9__units_count(calls).text, d9__units_count(callback->calls).text);
+		d9__finding_set_brief(
+			findings, finding, "sleeps %s %.40s, %s of %s calls",
+			d9__units_ns(most->blocked_ns).text, pages || asleep[0] ? place : "inside",
+			d9__units_count(calls).text, d9__units_count(callback->calls).text);
+	if (known)
+		snprintf(place, sizeof(place), "%s %s", blocked.lock ? "waiting for" : "in",
+			 blocked.what);
+	else if (pages || !asleep[0])
+		snprintf(place, sizeof(place), "asleep");
+	tell_open(findings, finding, callback, most, most->blocked_ns, place);
 	if (!known)
 		d9__finding_add_places(findings, finding, callback);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
@@ -649,9 +705,9 @@ void d9__check_timer_overrun(struct d9__findings *findings)
 /* Behind |told_ns|, which the sentence tells of |stall|: the whole, if that is longer, and how much was preempted. */
 static void describe_taken(const struct d9__stall *stall, uint64_t told_ns, char *buf, size_t size)
 {
-	char taken[64], whole[D9__UNITS_MAX + 32] = "";
+	char taken[96], whole[D9__UNITS_MAX + 32] = "";
 
-	d9__finding_taken(stall->culprit_ns - d9__stall_own_ns(stall), taken, sizeof(taken));
+	describe_rest(stall, taken, sizeof(taken));
 	if (taken[0] && told_ns < stall->culprit_ns)
 		snprintf(whole, sizeof(whole), " of its own, %s in all", d9__units_ns(stall->culprit_ns).text);
 	snprintf(buf, size, "%s%s", whole, taken);
@@ -695,6 +751,7 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 			      preempted ? "took %s, preempted as it seems, %s of %s calls"
 					: "blocks the loop %s, %s of %s calls",
 			      d9__units_ns(told_ns).text, d9__units_count(calls).text, d9__units_count(callback->calls).text);
+	tell_open(findings, finding, callback, worst, told_ns, "computing");
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (callback->stalls[i].ns > limit)
 			add_stall(findings, finding, callback->stalls[i].stall);

@@ -292,6 +292,9 @@ uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker
 
 	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++)
 		told_ns += d9__worker_in_sources_ns(a, worker, (enum d9__outside_phase)i);
+	/* A call that goes on still is in no sum of calls. */
+	if (worker->piece.open)
+		told_ns += a->loop_last_ns - worker->piece.start_ns;
 	/* Awake may be without a CPU, and looking for events takes CPU time too: of both the less. */
 	awake_ns = worker->active_ns < worker->cpu_ns ? worker->active_ns : worker->cpu_ns;
 	return awake_ns > told_ns ? awake_ns - told_ns : 0;

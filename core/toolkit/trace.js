@@ -365,7 +365,7 @@ class TraceBuilder {
 	}
 
 	/** The call that worker |id| never ended lasted as long as it was seen open; the segment with its beginning may be gone. */
-	closeUnended(id, signs) {
+	closeUnended(id, signs, trace) {
 		const told = signs.findLast(({ task, since }) => task && since >= this.lastTime(id));
 		if (told) this.pollStart(id, Math.max(0, told.since), 0, told.task, -1);
 		const worker = this.workers.get(id), { polls } = worker ?? {};
@@ -373,7 +373,7 @@ class TraceBuilder {
 		const row = polls.n - 1, seen = signs.findLast(({ time, task }) => task === polls.task[row] && time >= polls.start[row]);
 		if (!seen) return;
 		worker.unended = { start: polls.start[row], task: polls.task[row], site: polls.site[row] };
-		this.close(worker, seen.time, POLL.OPEN_ENDED);
+		this.close(worker, Math.max(seen.time, waitsUntil(trace, id, seen.task, polls.start[row])), POLL.OPEN_ENDED);
 	}
 
 	/** When the last thing of worker |id| ended; if it goes on, never. */
@@ -391,7 +391,7 @@ class TraceBuilder {
 		if (!this.wakesInOrder) sortTable(this.wakes, 'time');
 		for (const worker of this.workers.values()) if (worker.later) this.replay(worker);
 		const signs = signsOf(trace);
-		for (const [id, list] of signs) this.closeUnended(id, list);
+		for (const [id, list] of signs) this.closeUnended(id, list, trace);
 		for (const worker of [...this.workers.values()].sort((a, b) => a.id - b.id)) trace.workers.push(finishWorker(worker));
 		const ends = [...timesOf(trace)];
 		trace.start = ends.reduce((least, [first]) => Math.min(least, first), Infinity);
@@ -436,6 +436,13 @@ function signsOf(trace) {
 	for (const row of rowsNamed(trace, 'StuckPollEvent', ['worker_id', 'task_id'])) add(row, NaN);
 	for (const list of signs.values()) list.sort((a, b) => a.time - b.time);
 	return signs;
+}
+
+/** When the latest wait ended that |task| told of on worker |id| since |start|. */
+function waitsUntil(trace, id, task, start) {
+	return rowsNamed(trace, 'BlockingCallEvent', ['worker_id', 'task_id', 'duration_ns'])
+		.filter((row) => number(row.worker_id) === id && number(row.task_id) === task && row.time >= start)
+		.reduce((latest, row) => Math.max(latest, row.time + number(row.duration_ns)), start);
 }
 
 function finishWorker(worker) {

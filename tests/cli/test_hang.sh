@@ -135,7 +135,7 @@ cc -g -rdynamic -o "device-$$" device.c $(pkg-config --cflags --libs glib-2.0) |
 pid=$!
 wait_for_child() {
 	tries=0
-	until child=$(pgrep -x "device-$$") && "$dial9" status --json "$child" 2>/dev/null | grep -q "$1"; do
+	until child=$(pgrep -x "${2-device-$$}") && "$dial9" status --json "$child" 2>/dev/null | grep -q "$1"; do
 		tries=$((tries + 1))
 		[ $tries -lt 300 ] || { echo "never in the status: $1"; break; }
 		sleep 0.1
@@ -150,6 +150,48 @@ wait "$pid" 2>/dev/null
 "$dial9" report "$work/device" | grep -v ' awake' | sed -n '2p'
 "$dial9" report -v "$work/device" | sed -n '/CRITICAL/,/ended\./p'
 "$dial9" report "$work/device" | grep -c '^ .* device_check'
+
+# Killed as soon as the recorder saw that it was open for so long.
+say "a callback that had been open for 300 ms when a supervisor killed the process"
+cat >lookup.c <<'END'
+#include <event2/event.h>
+#include <signal.h>
+#include <unistd.h>
+
+static int is_short;
+
+static void lookup(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	if (!is_short)
+		sleep(300);
+	usleep(5000);
+	raise(SIGKILL);
+}
+
+int main(int argc, char **argv)
+{
+	struct event_base *base = event_base_new();
+
+	is_short = argc > 1 && *argv[1] == 's';
+	event_base_once(base, -1, EV_TIMEOUT, lookup, NULL, &(struct timeval){ 0, 100000 });
+	return event_base_dispatch(base) < 0;
+}
+END
+cc -g -rdynamic -o "lookup-$$" lookup.c -levent || exit 99
+"$dial9" record --quiet -o "$work/lookup" -- "./lookup-$$" open &
+pid=$!
+wait_for_child '"for_ns":[0-9]*[3-9][0-9]\{8\}' "lookup-$$"
+kill -KILL "$child"
+wait "$pid" 2>/dev/null
+# On a busy machine it was open for a second.
+"$dial9" report "$work/lookup" | grep '^!' |
+	sed 's/stuck for \(.*\) in nanosleep()/open at the end, in nanosleep() for \1 at least/; s/for [0-9.]* m\{0,1\}s at/for TIME at/; s/  *lookup.c:.*//'
+
+say "its innocent twin, which dies in a callback of 5 ms"
+"$dial9" record --quiet -o "$work/short" -- "./lookup-$$" short &
+wait $! 2>/dev/null
+"$dial9" report "$work/short" | grep '^!'
 
 for twin in quiet own; do
 	say "its innocent twin, which sleeps in its poll, or between rounds of its own: $twin"

@@ -151,6 +151,119 @@ static void test_call_that_the_end_of_the_trace_cut_is_no_finding_however_long_t
 	story_free(&s);
 }
 
+/*
+ * Worker 0 begins a call of task 1 at 40 ms, which is found at |where| at each look and seen |us|
+ * later for the last time; a sample finds it on the CPU each |sample_us|, 0: samples are not
+ * recorded.
+ */
+static void cut_call(struct story *s, const char *where, uint64_t us, uint64_t sample_us)
+{
+	story_begin(s);
+	story_say(s, "recorder.mode", "continuous");
+	if (sample_us)
+		story_say(s, "cpu.sample_hz", "100");
+	story_cpu_usage(s, 0, 1000);
+	story_routine(s, 0, 0, 300);
+	story_unpark(s, 0, 39999, 20);
+	story_start(s, 0, 40000, 1, SLOW);
+	for (uint64_t at = 10000; at <= us; at += 10000) {
+		if (sample_us && at % sample_us == 0)
+			story_sample(s, 0, 40000 + at - 10);
+		if (at % 40000 == 0)
+			story_stuck(s, 0, 40000 + at, 1, where, !where[0]);
+	}
+	story_last_sign(s, 0, 40000 + us, 1, 40000, "");
+	story_cpu_usage(s, 40000 + us, 1000 + (sample_us ? us : 0));
+	story_analyse(s);
+}
+
+static void
+test_call_that_the_end_of_the_trace_cut_is_told_by_what_looks_and_samples_saw_of_it(void)
+{
+	static const struct {
+		const char *where, *check, *brief, *message;
+		uint64_t us, sample_us;
+	} calls[] = {
+		{ "nanosleep()", "blocked-callback",
+		  "open at the end, in nanosleep() for 300 ms at least",
+		  "app+0x100 waited 300 ms in nanosleep() while worker 0 could run nothing else",
+		  300000, 0 },
+		{ "futex: a lock", "blocked-callback",
+		  "open at the end, waiting for a lock for 930 ms at least",
+		  "app+0x100 waited 930 ms waiting for a lock", 930000, 0 },
+		{ "", "long-callback", "open at the end, computing for 300 ms at least",
+		  "app+0x100 blocked worker 0 for 300 ms", 300000, 10000 },
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct story s;
+
+		cut_call(&s, calls[i].where, calls[i].us, calls[i].sample_us);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, calls[i].check);
+		CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, calls[i].brief);
+		CU_ASSERT(has(story_finding(&s, 0)->message, calls[i].message));
+		CU_ASSERT(has(story_finding(&s, 0)->message, "That call had not ended after"));
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "adds-up")->check, "");
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "elsewhere")->check, "");
+		story_free(&s);
+	}
+}
+
+static void
+test_short_call_and_one_that_the_machine_kept_from_the_cpu_are_not_told_where_the_trace_ends(void)
+{
+	static const struct {
+		const char *where;
+		uint64_t us, sample_us;
+	} calls[] = {
+		{ "nanosleep()", 5000, 0 },
+		{ "nanosleep()", 80000, 0 },
+		{ "", 80000, 10000 },
+		{ "", 600000, 100000 }, /* six samples in 600 ms: 60 ms on the CPU */
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct story s;
+
+		cut_call(&s, calls[i].where, calls[i].us, calls[i].sample_us);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "stuck-callback")->check, "");
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "running-at-end")->check, "");
+		story_free(&s);
+	}
+}
+
+/* The program calls exit() in the callback, and a handler of that sleeps for longer than the
+ * recorder looks. */
+static void
+test_call_goes_on_until_the_latest_wait_in_it_ended_and_no_wait_is_longer_than_its_call(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "segment.complete", "true");
+	story_say(&s, "segment.sealed_clean", "true");
+	story_routine(&s, 0, 0, 300);
+	story_unpark(&s, 0, 1999999, 0);
+	story_start(&s, 0, SECONDS(2), 1, SLOW);
+	story_waited(&s, 0, SECONDS(2) + 100, 1, "usleep", 1200000);
+	story_stuck(&s, 0, SECONDS(2) + 535000, 1, "nanosleep()", false);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+	CU_ASSERT(has(story_finding(&s, 0)->message, "app+0x100 waited 1.20 s in usleep()"));
+	CU_ASSERT(!has(story_finding(&s, 0)->message, "while the program started"));
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text,
+		      "slept for 1.20 s of 1.20 s at least, and had not ended"));
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->durations.sum, UINT64_C(1200100000));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "stuck-callback")->check, "");
+	story_free(&s);
+}
+
 /* Worker 0's task 1 runs a loop inside from 41 ms on, and is seen so until 3.04 s; then it goes on, or nobody knows. */
 static void run_a_loop(struct story *s, bool returns)
 {
@@ -342,8 +455,16 @@ static const CU_TestInfo tests[] = {
 	{ "lock that nobody gives back and loop without end are told as such",
 	  test_lock_that_nobody_gives_back_and_loop_without_end_are_told_as_such },
 	{ "call that had just begun is not accused", test_call_that_had_just_begun_is_not_accused },
-	{ "call that the end of the trace cut is no finding, however long the kernel kept it waiting",
+	{ "call that the end of the trace cut is no finding, however long the kernel kept it "
+	  "waiting",
 	  test_call_that_the_end_of_the_trace_cut_is_no_finding_however_long_the_kernel_kept_it_waiting },
+	{ "call that the end of the trace cut is told by what looks and samples saw of it",
+	  test_call_that_the_end_of_the_trace_cut_is_told_by_what_looks_and_samples_saw_of_it },
+	{ "short call, and one that the machine kept from the CPU, are not told where the trace "
+	  "ends",
+	  test_short_call_and_one_that_the_machine_kept_from_the_cpu_are_not_told_where_the_trace_ends },
+	{ "call goes on until the latest wait in it ended, and no wait is longer than its call",
+	  test_call_goes_on_until_the_latest_wait_in_it_ended_and_no_wait_is_longer_than_its_call },
 	{ "callback that polls a loop without end is told once",
 	  test_callback_that_polls_a_loop_without_end_is_told_once },
 	{ "loop in a callback that never ends counts up to the last sign of life",
