@@ -227,8 +227,10 @@ static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 	uint64_t until_ns;
 	int err;
 
-	if (worker->piece.open && ended_inside(a, worker))
+	if (worker->piece.open && ended_inside(a, worker)) {
+		worker->cut_cpu_ns = worker->piece.on_samples * a->samples.period_ns;
 		return 0;
+	}
 	if (!worker->piece.open || sign->task != task->id || sign->ns < worker->piece.start_ns)
 		return 0;
 	sign->open = true;

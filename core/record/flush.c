@@ -285,12 +285,23 @@ static void look_at_open_calls(uint64_t now_ns)
 		d9__open_calls_tell(&self->open, slot, now_ns);
 }
 
+static void publish_health(int state, uint64_t now_ns)
+{
+	struct d9__ring_health *health = d9__health_begin(&self->writer, state, now_ns);
+
+	d9__open_calls_publish(&self->open, health);
+	d9__health_end(health);
+}
+
 /* Between ticks: a call that is open since the look before may hang, and some sources are due. */
 static void look(uint64_t now_ns)
 {
 	look_at_open_calls(now_ns);
 	d9__pace_open_calls(&self->pace, self->open.age_ns, false);
 	run_sources(now_ns, d9__pace_active(&self->pace, now_ns));
+	/* If the process is killed in such a call, recovery tells of it up to here. */
+	if (self->open.n)
+		publish_health(self->state, now_ns);
 	self->looked_ns = d9__clock_mono_ns();
 }
 
@@ -316,14 +327,6 @@ static uint32_t own_slot(void)
 	struct d9__slot *slot = d9__self.slot;
 
 	return (uintptr_t)slot < D9__SLOT_SENTINELS ? DISABLED_OWN : d9__slot_index(slot);
-}
-
-static void publish_health(int state, uint64_t now_ns)
-{
-	struct d9__ring_health *health = d9__health_begin(&self->writer, state, now_ns);
-
-	d9__open_calls_publish(&self->open, health);
-	d9__health_end(health);
 }
 
 static void choose_period(uint64_t now_ns)
