@@ -46,6 +46,13 @@ static inline bool d9__segment_is_damaged(int err)
 	return err && err != -ENODATA && err != -ENOENT;
 }
 
+/* Whether a segment was cut so early that it has nothing to read. One that is being written may
+ * have nothing yet. */
+static inline bool d9__segment_is_unreadable(bool truncated, bool active, uint64_t events)
+{
+	return truncated && !active && !events;
+}
+
 /* A segment, as the reader knows it at the end. */
 struct d9__segment_fact {
 	char *path, *container, *message; /* message: NULL if nothing is wrong */

@@ -290,8 +290,9 @@ static int copy_all(struct segments *segments, struct d9__sink *sink)
 		/* One that is being written ends anywhere. */
 		if ((segment->err || (segment->cut && !ends_with(segment->input.path, ".active"))) &&
 		    n++ < D9__SHORT_TOLD)
-			d9__cmd_fail("export", "%s: %s; everything before it was exported",
-				     segment->path, segment->message);
+			d9__cmd_fail("export", "%s: %s; %s", segment->path, segment->message,
+				     segment->has_events ? "everything before it was exported"
+							 : "nothing in it can be read");
 		if (segment->err)
 			status = D9__EXIT_USAGE;
 		d9__raw_segment_release(segment);

@@ -74,6 +74,8 @@ static void put_state(struct d9__text_out *out, const struct d9_segment_info *in
 		put_damage(out, info);
 	else if (info->active)
 		d9__text_string(out, "being written, or its process was killed");
+	else if (d9__segment_is_unreadable(info->truncated, info->active, info->events))
+		d9__text_string(out, "cut before its first event, nothing can be read");
 	else if (info->truncated)
 		d9__text_printf(out, "cut in the middle of a frame at byte %" PRIu64,
 				info->err_offset);

@@ -53,6 +53,7 @@ static int find_first_ns(struct d9__raw_segment *segment)
 	err = start_reading(segment);
 	while (!err && (err = d9__segment_reader_next(&segment->reader, &frame)) == 1) {
 		err = 0;
+		segment->has_events |= frame.kind == D9__FRAME_EVENT;
 		if (frame.kind == D9__FRAME_EVENT && frame.timestamp_ns) {
 			segment->first_ns = frame.timestamp_ns;
 			break;
@@ -114,7 +115,8 @@ static void note_end(struct d9__raw_segment *segment)
 	} else if (reader->truncated || container->truncated) {
 		segment->cut = true;
 		snprintf(segment->message, sizeof(segment->message),
-			 "ends in the middle of a frame at byte %" PRIu64,
+			 segment->has_events ? "ends in the middle of a frame at byte %" PRIu64
+					     : "cut before its first event",
 			 reader->truncated ? reader->err_offset : container->unpacked_at);
 	}
 }

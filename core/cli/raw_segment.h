@@ -19,7 +19,7 @@ struct d9__raw_segment {
 	struct d9__container container;
 	struct d9__segment_reader reader;
 	struct d9__definitions schemas;
-	bool opened, reading;
+	bool opened, reading, has_events;
 	bool keep_frames; /* set it before the first frame: |container| tells of zstd's, up to where it was read */
 	/*
 	 * Set after the last frame: the reason why it is the last.  |cut|: the segment ends inside

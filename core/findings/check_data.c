@@ -333,6 +333,42 @@ static void check_missing(struct d9__findings *findings)
 						 a->segments[i].message ? a->segments[i].message : a->segments[i].path);
 }
 
+static bool is_unreadable(const struct d9__segment_fact *segment)
+{
+	return d9__segment_is_unreadable(segment->truncated, segment->active, segment->events);
+}
+
+/* Segments that were cut before their first event: all that they held is missing, and not only an
+ * end. */
+static void check_unreadable(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct d9__finding *finding;
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n_segments; i++)
+		n += is_unreadable(&a->segments[i]);
+	if (!n)
+		return;
+	finding = d9__finding_add(findings, D9__WARNING, n,
+				  "Copy the trace again, or free the disk if that was full: "
+				  "nothing of what was recorded in "
+				  "a segment that was cut so early is in any figure.",
+				  "%zu of %zu segments %s cut before the first event.", n,
+				  a->n_segments, n == 1 ? "is" : "are");
+	d9__finding_set_brief(findings, finding,
+			      "%zu of %zu segments %s cut before the first event", n, a->n_segments,
+			      n == 1 ? "is" : "are");
+	for (size_t i = 0; i < a->n_segments; i++)
+		if (is_unreadable(&a->segments[i]))
+			d9__finding_add_evidence(
+				findings, finding,
+				&(struct d9__evidence) { .at_ns = i ? a->segments[i - 1].last_ns
+								    : 0 },
+				"%s: %s, and nothing in it can be read", a->segments[i].path,
+				d9__units_bytes(a->segments[i].stored_bytes).text);
+}
+
 static void check_open_ends(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
@@ -341,7 +377,8 @@ static void check_open_ends(struct d9__findings *findings)
 
 	for (size_t i = 0; i < a->n_segments; i++) {
 		active += a->segments[i].active;
-		cut += a->segments[i].truncated && !a->segments[i].active;
+		cut += a->segments[i].truncated && !a->segments[i].active &&
+		       !is_unreadable(&a->segments[i]);
 	}
 	if (active + cut == 0)
 		return;
@@ -358,7 +395,7 @@ static void check_open_ends(struct d9__findings *findings)
 	for (size_t i = 0; i < a->n_segments; i++) {
 		const struct d9__segment_fact *segment = &a->segments[i];
 
-		if (segment->active || segment->truncated)
+		if ((segment->active || segment->truncated) && !is_unreadable(segment))
 			d9__finding_add_evidence(findings, finding,
 						 &(struct d9__evidence){ .at_ns = segment->last_ns },
 						 "%s%s: %s events, then it ends", segment->path,
@@ -461,6 +498,7 @@ void d9__check_incomplete_data(struct d9__findings *findings)
 	check_evicted(findings);
 	check_evicted_dumps(findings);
 	check_damage(findings);
+	check_unreadable(findings);
 	check_open_ends(findings);
 	check_dropped_samples(findings);
 	check_shortages(findings);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -15,20 +16,23 @@
 
 #define IN_BYTES        ((size_t)1 << 17)
 #define GZIP_WINDOW     (16 + MAX_WBITS) /* gzip framing only */
-#define ZSTD_MAGIC      UINT32_C(0xfd2fb528)
 #define SKIPPABLE_MAGIC UINT32_C(0x184d2a50)
 #define SKIPPABLE_MASK  UINT32_C(0xfffffff0)
 
+/* A file that was cut inside of the magic is what it was going to be. */
+static bool begins_as(const uint8_t *head, size_t len, const uint8_t *magic, size_t magic_len)
+{
+	return len && !memcmp(head, magic, len < magic_len ? len : magic_len);
+}
+
 static enum d9__container_kind kind_of(const uint8_t *head, size_t len)
 {
-	uint32_t magic;
+	static const uint8_t gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
 
-	if (len >= 2 && head[0] == 0x1f && head[1] == 0x8b)
+	if (begins_as(head, len, gzip, sizeof(gzip)))
 		return D9__CONTAINER_GZIP;
-	if (len < 4)
-		return D9__CONTAINER_PLAIN;
-	magic = d9__wire_get_u32(head);
-	if (magic == ZSTD_MAGIC || (magic & SKIPPABLE_MASK) == SKIPPABLE_MAGIC)
+	if (begins_as(head, len, zstd, sizeof(zstd)) ||
+	    (len == 4 && (d9__wire_get_u32(head) & SKIPPABLE_MASK) == SKIPPABLE_MAGIC))
 		return D9__CONTAINER_ZSTD;
 	return D9__CONTAINER_PLAIN;
 }

@@ -83,7 +83,6 @@ static int add_file(struct d9_reader *reader, const char *path, bool found)
 	if (err && found && err != -ENOMEM && err != -ENOENT && d9__folder_is_segment_name(path)) {
 		segment->info.err = err;
 		segment->info.message = segment->message = why;
-		segment->info.truncated = segment->info.active;
 		why = NULL;
 		err = 0;
 	}

@@ -80,6 +80,9 @@ static int look_inside(struct d9__trace_segment *segment, char **why)
 	else if (container.err && len < sizeof(head))
 		err = refuse(why, container.err, "%s: offset %zu: %s", path, len,
 			     container.message);
+	else if (container.truncated && len < sizeof(head))
+		err = refuse(why, -ENODATA, "%s: offset %zu: the %s data ends too early", path, len,
+			     d9__container_name(container.kind));
 	else
 		err = check_header(path, head, len, why);
 	d9__container_release(&container);
@@ -105,6 +108,7 @@ int d9__trace_segment_open(struct d9__trace_segment *segment, const char *path, 
 		.container = d9__container_name(segment->kind),
 		.stored_bytes = segment->input.size_bytes,
 		.active = ends_with(segment->input.path, ACTIVE),
+		.truncated = err == -ENODATA,
 	};
 	if (err == -ENODATA && segment->info.active) {
 		/* Its writer has only just begun. */

@@ -550,7 +550,7 @@ const struct d9__column d9__segment_columns[] = {
 	{ "active", "active", NULL, IN(FLAG, segment_fact, active),
 	  "1: being written, or its process was killed" },
 	{ KEY("truncated"), IN(FLAG, segment_fact, truncated),
-	  "it ends in the middle of a frame" },
+	  "it ends in the middle of a frame, or was cut before its first event" },
 	{ "error", "error", NULL, AT(TEXT, segment_row, error), "NULL: read to its end" },
 	{ .key = NULL },
 };

@@ -39,11 +39,15 @@ static void describe_data(const struct d9__report_all *all, const struct d9__rep
 		if (a->losses.n)
 			add_word(buf, size, "events lost");
 		for (size_t j = 0; j < a->n_segments; j++) {
-			if (d9__segment_is_damaged(a->segments[j].err))
+			const struct d9__segment_fact *segment = &a->segments[j];
+
+			if (d9__segment_is_damaged(segment->err))
 				add_word(buf, size, "damaged");
-			else if (a->segments[j].err == -ENOENT)
+			else if (segment->err == -ENOENT ||
+				 d9__segment_is_unreadable(segment->truncated, segment->active,
+							   segment->events))
 				add_word(buf, size, "parts missing");
-			else if (a->segments[j].active || a->segments[j].truncated)
+			else if (segment->active || segment->truncated)
 				add_word(buf, size, "end missing");
 		}
 		if (a->unwritten || a->unwritten_ends)

@@ -239,6 +239,9 @@ static bool is_short(const char *command, const struct d9_segment_info *info, bo
 		d9__cmd_fail(command, "%s", info->message);
 	else if (damaged && told)
 		d9__cmd_fail(command, "%s; everything before it was used", info->message);
+	else if (d9__segment_is_unreadable(info->truncated, info->active, info->events) && told)
+		d9__cmd_fail(command, "%s: cut before its first event; nothing in it can be read",
+			     info->path);
 	else if (told)
 		d9__cmd_fail(command, "%s: ends in the middle of a frame at byte %" PRIu64
 			     "; everything before it was used", info->path, info->err_offset);

@@ -699,7 +699,7 @@ export async function readTrace(sources, options = {}) {
 	const total = sources.reduce((sum, { bytes }) => sum + bytes, 0); // NaN where it is not known
 	let stored = 0;
 	for (const { name, chunks } of sources) {
-		const decoder = new Decoder(model), segment = { name, events: 0, cut: false, error: null, offset: 0, last: null };
+		const decoder = new Decoder(model), segment = { name, events: 0, cut: false, unread: null, error: null, offset: 0, last: null };
 		const before = countEvents(model);
 		let used = 0;
 		model.segments.push(segment);
@@ -712,12 +712,13 @@ export async function readTrace(sources, options = {}) {
 				if (options.enough?.(model)) break;
 			}
 			Object.assign(segment, decoder.end());
-			if (!decoder.begun) throw new TraceError(0, 'too short for a trace');
 		} catch (error) {
 			tellError(segment, decoder, error);
 		}
 		stored += used;
 		segment.events = countEvents(model) - before;
+		// One that is being written may have nothing yet.
+		if (segment.cut && !segment.events && !name.endsWith('.active')) segment.unread = 'cut before its first event';
 		segment.last = decoder.base + decoder.since;
 		if (segment.full) break;
 	}

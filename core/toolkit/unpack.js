@@ -8,6 +8,8 @@ import { Decompress } from './zstd.js';
 import { Xxh64 } from './xxh64.js';
 
 const ZSTD_FRAME = 0xfd2fb528;
+const ZSTD_HEAD = [0x28, 0xb5, 0x2f, 0xfd];
+const GZIP_HEAD = [0x1f, 0x8b];
 const ZSTD_SKIPPABLE = 0x184d2a50;
 const WINDOW_MAX = 8 << 20;
 const DECODER_MIN = 18; // bytes that the decoder wants before it begins: the smallest frames have less
@@ -192,8 +194,10 @@ export async function* unpack(chunks, limit = Infinity) {
 	const queue = new ByteQueue(chunks);
 	await queue.has(4);
 	const { bytes } = queue;
-	const zstd = bytes.length >= 4 && (le32(bytes, 0) === ZSTD_FRAME || (le32(bytes, 0) & 0xfffffff0) >>> 0 === ZSTD_SKIPPABLE);
-	const pieces = zstd ? unpackZstd(queue) : bytes[0] === 0x1f && bytes[1] === 0x8b ? unpackGzip(queue) : asPlain(queue);
+	// One that was cut inside of the magic is what it was going to be.
+	const beginsAs = (magic) => bytes.length > 0 && magic.every((byte, i) => i >= bytes.length || byte === bytes[i]);
+	const zstd = beginsAs(ZSTD_HEAD) || (bytes.length >= 4 && (le32(bytes, 0) & 0xfffffff0) >>> 0 === ZSTD_SKIPPABLE);
+	const pieces = zstd ? unpackZstd(queue) : beginsAs(GZIP_HEAD) ? unpackGzip(queue) : asPlain(queue);
 	let total = 0;
 	for await (const piece of pieces) {
 		total += piece.bytes.length;

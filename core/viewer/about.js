@@ -31,6 +31,7 @@ export function doubtsOf(model) {
 		for (const segment of trace.segments) {
 			if (segment.full) doubts.push({ kind: 'memory', text: `${showName(segment.name)} is shown up to byte ${segment.offset} only: ${showName(segment.error)}`, effect: 'What comes later is not on the page. `dial9 report` reads all of it; give the page fewer segments, or a saved range.' });
 			else if (segment.error) doubts.push({ kind: 'damaged', text: `${showName(segment.name)} is damaged at byte ${segment.offset}: ${showName(segment.error)}`, effect: 'Everything before it is shown; what follows in that segment is not.' });
+			else if (segment.unread) doubts.push({ kind: 'unread', text: `${showName(segment.name)} was ${segment.unread}`, effect: 'Nothing in it can be read, and no figure has any of it.' });
 			else if (segment.cut) doubts.push({ kind: 'cut', mild: true, text: `${showName(segment.name)} ends in the middle of a frame, at byte ${segment.offset}`, effect: 'Everything before it is shown. That is as it should be of a program that still runs or was killed.' });
 		}
 	}
@@ -85,7 +86,7 @@ function clockSection(model) {
 function segmentSection(model) {
 	const segments = model.traces.flatMap((trace) => trace.segments);
 	return element('details', { class: 'section' }, element('summary', {}, `Segments (${segments.length})`), element('table', { class: 'wrap' }, element('tbody', {},
-		...segments.map((segment) => aboutRow(showName(segment.name), `${showCount(segment.events)} events`, segment.error ? 'damaged' : segment.cut ? 'end missing' : 'whole')))));
+		...segments.map((segment) => aboutRow(showName(segment.name), `${showCount(segment.events)} events`, segment.error ? 'damaged' : segment.unread ? 'nothing can be read' : segment.cut ? 'end missing' : 'whole')))));
 }
 
 function metadataSection(trace, several) {

@@ -110,8 +110,9 @@ function speak(text) {
 function showHeader() {
 	const { model } = state, facts = byId('facts'), events = model.traces.reduce((sum, trace) => sum + trace.events, 0);
 	const lost = model.traces.reduce((sum, trace) => sum + trace.lost, 0), damaged = model.traces.some((trace) => trace.segments.some((segment) => segment.error));
+	const unread = model.traces.some((trace) => trace.segments.some((segment) => segment.unread));
 	const full = model.traces.some((trace) => trace.segments.some((segment) => segment.full)), cut = !model.source.live && model.traces.some((trace) => trace.segments.some((segment) => segment.cut));
-	const doubt = lost ? `${showCount(lost)} events lost` : full ? 'not all of it fits' : damaged ? 'damaged' : '';
+	const doubt = lost ? `${showCount(lost)} events lost` : full ? 'not all of it fits' : damaged ? 'damaged' : unread ? 'parts missing' : '';
 	const parts = [doubt && element('button', { class: 'link alarm', title: 'What it does to the figures', onclick: openAbout }, doubt),
 		showDuration(model.last - model.first), `${model.lanes.length} loop${model.lanes.length === 1 ? '' : 's'}`, `${showCount(events)} events`, doubt ? null : cut ? 'its end is missing' : 'nothing lost'];
 	facts.replaceChildren(...parts.filter(Boolean).flatMap((part, i) => (i ? [element('i', {}, '·'), part] : [part])));

@@ -25,9 +25,9 @@ export function showEmpty(box, model) {
 	box.hidden = model.lanes.length > 0;
 	if (box.hidden) return;
 	// What is no trace says nothing about recording.
-	const unread = events ? null : model.traces.flatMap((trace) => trace.segments).find((segment) => segment.error);
+	const unread = events ? null : model.traces.flatMap((trace) => trace.segments).find((segment) => segment.error || segment.unread);
 	if (unread) {
-		box.replaceChildren(element('h2', {}, 'This cannot be read as a trace.'), element('p', {}, `${showName(unread.name)}: ${showName(unread.error)}.`),
+		box.replaceChildren(element('h2', {}, 'This cannot be read as a trace.'), element('p', {}, `${showName(unread.name)}: ${showName(unread.error ?? unread.unread)}.`),
 			element('p', {}, 'Give dial9 a file that it wrote, trace.*.bin*, or the directory that holds them; or copy the file again.'));
 		return;
 	}

@@ -97,7 +97,7 @@ export function showFindings(panel) {
 /** Whether this can be trusted: segments that end early, and what was lost. */
 function dataSection(model) {
 	const rows = model.traces.flatMap((trace) => trace.segments.filter((segment) => segment.error || (segment.cut && !model.source.live))
-		.map((segment) => element('p', { class: 'small' }, `${showName(segment.name)}: ${segment.error ? showName(segment.error) : `ends inside a frame at byte ${segment.offset}`}; everything before it is shown`)));
+		.map((segment) => element('p', { class: 'small' }, `${showName(segment.name)}: ${segment.unread ?? `${segment.error ? showName(segment.error) : `ends inside a frame at byte ${segment.offset}`}; everything before it is shown`}`)));
 	if (model.source.shown < model.source.segments)
 		rows.push(element('p', { class: 'small' }, `The newest ${model.source.shown} of ${model.source.segments} segments are shown; a page ${model.source.live ? 'that follows ' : ''}holds ${showSize(model.source.room)}.`));
 	return rows.length ? element('div', { class: 'section' }, element('h2', {}, 'Data'), ...rows) : null;

@@ -146,9 +146,9 @@ function reportOnFiles(sources, signal) {
 export async function loadFiles(files, told, aside = false) {
 	const sources = [...files].map((file) => ({ name: file.webkitRelativePath || file.name, file, bytes: file.size, modified_ms: file.lastModified }))
 		.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
-	const traces = await readSources(sources, told), broken = traces.flatMap((trace) => trace.segments).find((segment) => segment.error && !segment.full);
+	const traces = await readSources(sources, told), broken = traces.flatMap((trace) => trace.segments).find((segment) => (segment.error && !segment.full) || segment.unread);
 	// What is no trace at all does not take the place of one.
-	if (broken && traces.every((trace) => !trace.events)) throw new Error(`${broken.name}: ${broken.error}`);
+	if (broken && traces.every((trace) => !trace.events)) throw new Error(`${broken.name}: ${broken.error ?? broken.unread}`);
 	const model = new Model(traces, { name: sources[0].name, shown: sources.length, segments: sources.length, served: false });
 	if (!HAS_SERVER) {
 		model.goWithoutReport('');

@@ -340,7 +340,7 @@ export function lossTrack(model) {
 			const at = Math.max(trace.start, Math.min(trace.end, segment.last ?? trace.end));
 			if (segment.error) damaged++;
 			else cut++;
-			add(trace, at, at, segment.error ? `${name}${showName(segment.name)} is damaged from byte ${segment.offset} on: ${showName(segment.error)}` : `${name}${showName(segment.name)} ends inside an event`);
+			add(trace, at, at, segment.error ? `${name}${showName(segment.name)} is damaged from byte ${segment.offset} on: ${showName(segment.error)}` : `${name}${showName(segment.name)} ${segment.unread ? `was ${segment.unread}` : 'ends inside an event'}`);
 		}
 	}
 	const rows = Math.max(1, packItems(items)), done = finishItems(items, rows), bad = lost > 0 || damaged > 0;

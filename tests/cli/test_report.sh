@@ -77,6 +77,46 @@ run report cut.bin >out 2>err
 head -4 out
 cat err
 
+say "a segment that was cut before its first event, in all commands"
+mkdir unread
+"$make_trace" small plain unread/trace.0.bin
+"$make_trace" small plain whole.bin
+"$make_trace" small zstd whole.bin.zst
+"$make_trace" small gzip whole.bin.gz
+read_cut() {
+	for command in "report --no-pager" "info" "events" "query" "export"; do
+		case $command in
+		query) set -- unread 'SELECT count(*) AS cut FROM segments WHERE error LIKE "%ends too early"' ;;
+		export) set -- -o cut.trc unread ;;
+		*) set -- unread ;;
+		esac
+		# The commands are several words.
+		# shellcheck disable=SC2086
+		"$dial9" $command "$@" >out 2>err
+		echo "$command: exit status $?: $(grep unread err)"
+		case $command in
+		report*) sed -n 1p out; grep -A 1 "before the first event" out ;;
+		info) grep -A 2 trace.1 out | sed -n '3s/.*long, //p' ;;
+		query) tail -n 1 out ;;
+		esac
+	done
+	"$dial9" report -v unread 2>&1 | sed -n '/data is complete/p; /^1 /,/what to do/p'
+	"$dial9" report --json unread 2>err | grep -A 10 'trace\.1' | grep 'truncated\|error'
+}
+head -c 300 whole.bin.zst >unread/trace.1.bin.zst
+read_cut
+rm unread/trace.1.bin.zst
+for cut in bin:0 bin:3 bin.zst:0 bin.zst:2 bin.gz:1 bin.gz:40; do
+	head -c "${cut#*:}" "whole.${cut%:*}" >"unread/trace.1.${cut%:*}"
+	echo "$cut"
+	"$dial9" report unread 2>&1 >out | sed 's/.*trace/trace/'
+	head -n 1 out
+	rm "unread/trace.1.${cut%:*}"
+done
+: >unread/trace.1.bin.zst.active
+"$dial9" report unread >out
+head -n 1 out
+
 say "damaged"
 { cat small.bin; printf '\377\377\377\377'; } >damaged.bin
 run report damaged.bin >out 2>err

@@ -149,7 +149,7 @@ function linesOfExact({ events }) {
 
 function compareC(path, exact) {
 	const run = spawnSync(dial9, ['events', '--format', 'jsonl', '--no-symbols', path], { maxBuffer: 2 ** 30 });
-	const cut = /ends in the middle of a frame/.test(run.stderr);
+	const cut = /ends in the middle of a frame|cut before its first event/.test(run.stderr);
 	const verdict = run.status === 0 ? (cut ? 'cut' : 'whole') : run.status === 2 ? 'damaged' : `status ${run.status ?? run.signal}`;
 	if (verdict !== exact.verdict) return `frames.js says ${exact.verdict}, dial9 events ${verdict}: ${run.stderr}`;
 	const lines = run.stdout.toString().split('\n').filter(Boolean).map(parseWide);

@@ -53,6 +53,17 @@ test('a trace has the same polls, waits and wakes whatever pieces it comes in', 
 	}
 });
 
+test('a segment that was cut before its first event is told as that, unless it is being written', async () => {
+	const packed = { 'a.bin': stream(HEADER), 'a.bin.gz': gzipSync(stream(HEADER, SHAPES.start(1))), 'a.bin.zst': Uint8Array.from(frame([...stream(HEADER)])) };
+	for (const [name, bytes] of Object.entries(packed))
+		for (let length = 0; length < bytes.length; length++) {
+			const readAs = async (as) => (await readTrace([{ name: as, chunks: () => chunked(bytes.subarray(0, length)) }])).segments[0];
+			const { cut, unread, error } = await readAs(name);
+			assert.deepEqual({ cut, unread, error }, { cut: true, unread: 'cut before its first event', error: null }, `${name} of ${length} bytes`);
+			assert.equal((await readAs(`${name}.active`)).unread, null);
+		}
+});
+
 test('two segments are one trace: a poll goes on in the second', async () => {
 	const first = stream(HEADER, SHAPES.start(1), SHAPES.end(2), pool(0, 'f'), reset(1000), event(1, 0, 0, 1, 4, u32(0)));
 	const second = stream(HEADER, SHAPES.start(1), SHAPES.end(2), reset(1500), event(2, 0, 0));

@@ -34,6 +34,9 @@ useBrowser(() => {
 		mkdirSync(`${WORK}/${name}`);
 		writeFileSync(`${WORK}/${name}/trace.0.bin`, bytes());
 	}
+	mkdirSync(`${WORK}/unread`);
+	writeFileSync(`${WORK}/unread/trace.0.bin`, serverTrace());
+	writeFileSync(`${WORK}/unread/trace.1.bin.zst`, Buffer.from([0x28, 0xb5, 0x2f]));
 });
 
 const about = async () => {
@@ -74,6 +77,13 @@ test('a segment that ends inside a frame is told with the byte, and is no alarm'
 	assert.match(await about(), /trace\.0\.bin ends in the middle of a frame, at byte \d+\./);
 	assert.equal(await page.$('#facts .alarm'), null);
 	await eventually(() => text('#facts'), /its end is missing$/);
+});
+
+test('a segment that was cut before its first event is an alarm in the headline', async () => {
+	await open('unread');
+	await eventually(() => text('#facts'), /^parts missing/);
+	await page.click('#facts .alarm');
+	assert.match(await eventually(() => text('#detail'), /About/), /trace\.1\.bin\.zst was cut before its first event\.[^]*no figure has any of it/);
 });
 
 test('a file that is no trace is told to be none, and nothing in it is wider than its panel', async () => {

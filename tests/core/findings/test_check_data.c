@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "story.h"
@@ -92,6 +93,54 @@ static void test_segments_that_were_given_up_are_told(void)
 	CU_ASSERT_STRING_EQUAL(finding->check, "incomplete-data");
 	CU_ASSERT_PTR_NOT_NULL(evidence_with(finding, "segments 0 to 2"));
 	CU_ASSERT_PTR_NOT_NULL(evidence_with(finding, "segment 5"));
+	story_free(&s);
+}
+
+/* A story whose trace goes on in a segment that was cut, with |events| left in it. */
+static void cut_story(struct story *s, uint64_t events, bool active)
+{
+	struct d9__analysis *a = &s->analysis;
+
+	story_begin(s);
+	story_poll(s, 0, 0, 60000, 1, SLOW);
+	story_analyse(s);
+	a->segments = realloc(a->segments, 2 * sizeof(*a->segments));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(a->segments);
+	a->segments[a->n_segments++] = (struct d9__segment_fact) { .path = strdup("/t/trace.1.bin"),
+								   .events = events,
+								   .active = active,
+								   .truncated = true };
+	d9__findings_release(&s->findings);
+	CU_ASSERT_EQUAL_FATAL(d9__findings_make(&s->findings, a), 0);
+}
+
+static void test_segment_cut_before_its_first_event_is_told_first(void)
+{
+	const struct d9__finding *finding;
+	struct story s;
+
+	cut_story(&s, 0, false);
+	finding = story_finding(&s, 0);
+	CU_ASSERT_STRING_EQUAL(finding->check, "incomplete-data");
+	CU_ASSERT_EQUAL(finding->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(finding->message, "1 of 2 segments is cut before the first event.");
+	CU_ASSERT_EQUAL(finding->evidence[0].at_ns, s.analysis.segments[0].last_ns);
+	CU_ASSERT_STRING_EQUAL(finding_with(&s, "end is missing")->check, "");
+	story_free(&s);
+
+	cut_story(&s, 1, false);
+	CU_ASSERT_STRING_EQUAL(finding_with(&s, "cut before")->check, "");
+	CU_ASSERT_EQUAL(finding_with(&s, "end is missing")->severity, D9__WARNING);
+	story_free(&s);
+}
+
+static void test_segment_that_was_only_just_begun_is_no_alarm(void)
+{
+	struct story s;
+
+	cut_story(&s, 0, true);
+	CU_ASSERT_STRING_EQUAL(finding_with(&s, "cut before")->check, "");
+	CU_ASSERT_EQUAL(finding_with(&s, "never sealed")->severity, D9__INFO);
 	story_free(&s);
 }
 
@@ -214,6 +263,10 @@ static const CU_TestInfo tests[] = {
 	{ "lost events come before everything else", test_lost_events_come_before_everything_else },
 	{ "time that could not be written is told with its reason",
 	  test_time_that_could_not_be_written_is_told_with_its_reason },
+	{ "segment cut before its first event is told first",
+	  test_segment_cut_before_its_first_event_is_told_first },
+	{ "segment that was only just begun is no alarm",
+	  test_segment_that_was_only_just_begun_is_no_alarm },
 	{ "segments that were given up are told", test_segments_that_were_given_up_are_told },
 	{ "given up dumps", test_dumps_that_were_given_up_are_told },
 	{ "degraded hooks come first and forbid conclusions",

@@ -68,6 +68,48 @@ static void save(const char *path, const char *container, unsigned batches, uint
 	trace_free(&t);
 }
 
+/* Read the directory with its segment |path| cut to each length below |end|: it is told as cut, and
+ * the other is whole. */
+static void check_cuts(const char *path, off_t end)
+{
+	for (off_t len = end; len-- > 0;) {
+		struct d9_segment_info cut;
+		struct d9_reader *reader;
+
+		CU_ASSERT_EQUAL_FATAL(truncate(path, len), 0);
+		reader = open_trace(DIR);
+		count_events(reader);
+		cut = info_of(reader, 1);
+		CU_ASSERT_STRING_EQUAL(cut.path, path);
+		CU_ASSERT_TRUE(cut.truncated);
+		CU_ASSERT_FALSE(cut.active);
+		CU_ASSERT_EQUAL(cut.err, -ENODATA);
+		CU_ASSERT(cut.message && strstr(cut.message, path));
+		CU_ASSERT_EQUAL(info_of(reader, 0).events, 3);
+		CU_ASSERT_EQUAL(info_of(reader, 0).err, 0);
+		d9_reader_free(reader);
+	}
+	unlink(path);
+}
+
+static void test_segment_cut_so_early_that_nothing_can_be_read_is_cut(void)
+{
+	static const char *const containers[] = { "zstd", "gzip" };
+	struct stat st;
+
+	save(FILE_A, "plain", 1, 1000);
+	save(DIR "/trace.1.bin", "plain", 1, 9000);
+	check_cuts(DIR "/trace.1.bin", 5);
+	for (unsigned i = 0; i < 2; i++) {
+		const char *path = i ? DIR "/trace.1.bin.gz" : DIR "/trace.1.bin.zst";
+
+		save(path, containers[i], 1, 9000);
+		CU_ASSERT_EQUAL_FATAL(stat(path, &st), 0);
+		check_cuts(path, st.st_size);
+	}
+	unlink(FILE_A);
+}
+
 static void path_of(char path[64], unsigned i)
 {
 	snprintf(path, 64, DIR "/trace.%u.bin", i);
@@ -233,9 +275,12 @@ int main(void)
 		  test_segment_sealed_between_its_name_and_its_opening_is_read },
 		{ "segment unpacked in memory may vanish",
 		  test_segment_unpacked_in_memory_may_vanish },
-		{ "segment that vanishes unread is told", test_segment_that_vanishes_unread_is_told },
+		{ "segment that vanishes unread is told",
+		  test_segment_that_vanishes_unread_is_told },
 		{ "segment cut back while it is read is told",
 		  test_segment_cut_back_while_it_is_read_is_told },
+		{ "segment cut so early that nothing can be read is cut",
+		  test_segment_cut_so_early_that_nothing_can_be_read_is_cut },
 		{ "segment of a folder that cannot be opened is told",
 		  test_segment_of_a_folder_that_cannot_be_opened_is_told },
 		CU_TEST_INFO_NULL,
