@@ -192,6 +192,10 @@ void d9__analysis_release(struct d9__analysis *analysis);
 /* Whether loops, stacks or allocations were recorded: what else is in a trace is about the recording itself. */
 bool d9__analysis_has_any(const struct d9__analysis *analysis);
 
+/* Whether the program ended in the middle of its recording, whose end was recovered; why is not known. */
+#define D9__KILLED "killed or left by _exit()"
+bool d9__analysis_was_killed(const struct d9__analysis *analysis);
+
 /*
  * The share of the time in which the recorder told the kernel's switches: samples of them stand for the rest of it, too.
  * 1: all of it, or nothing is said of that.

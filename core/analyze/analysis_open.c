@@ -220,6 +220,15 @@ static bool ended_inside(const struct d9__analysis *a, const struct d9__worker *
 	       strtoul(pid, NULL, 10) == worker->tid && (worker->sign.running || !worker->sign.where[0]);
 }
 
+bool d9__analysis_was_killed(const struct d9__analysis *a)
+{
+	const char *recovered = d9__metadata_value(&a->metadata, "recovered");
+	const char *clean = d9__metadata_value(&a->metadata, "segment.sealed_clean");
+
+	/* One that could not write is recovered too, even if it ended as it should. */
+	return recovered && !strcmp(recovered, "true") && clean && !strcmp(clean, "false") && !a->write_error;
+}
+
 static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 {
 	struct d9__sign *sign = &worker->sign;

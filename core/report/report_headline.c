@@ -23,6 +23,23 @@ static void add_word(char *buf, size_t size, const char *word)
 		snprintf(buf + used, size - used, "%s%s", used ? ", " : "", word);
 }
 
+/* Add to what is missing that the end was no end of the program's making; "complete" goes as far as it. */
+static void add_killed(const struct d9__report_all *all, char *buf, size_t size)
+{
+	size_t n = 0, used = strlen(buf);
+
+	for (size_t i = 0; i < all->n; i++)
+		n += d9__analysis_was_killed(all->reports[i].analysis);
+	if (!n)
+		return;
+	if (!used && all->n == 1)
+		snprintf(buf, size, "complete until it was " D9__KILLED);
+	else if (all->n == 1)
+		snprintf(buf + used, size - used, ", " D9__KILLED);
+	else
+		snprintf(buf + used, size - used, "%s, %zu " D9__KILLED, used ? "" : "complete", n);
+}
+
 /* "complete", or what is missing, in a few words. */
 static void describe_data(const struct d9__report_all *all, const struct d9__report_finding *findings, size_t n,
 			  char *buf, size_t size)
@@ -59,8 +76,11 @@ static void describe_data(const struct d9__report_all *all, const struct d9__rep
 	for (size_t i = 0; i < n && !buf[0]; i++)
 		if (findings[i].finding->about == D9__ABOUT_DATA)
 			add_word(buf, size, "incomplete");
+	add_killed(all, buf, size);
 	if (!buf[0])
-		snprintf(buf, size, hooks ? "complete" : "complete, hooks not told");
+		snprintf(buf, size, "complete");
+	if (!hooks && !strncmp(buf, "complete", strlen("complete")))
+		add_word(buf, size, "hooks not told");
 }
 
 /* "  samples cover 35 % of the CPU time": where that is so little that they do not tell where the

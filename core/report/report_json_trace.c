@@ -56,6 +56,7 @@ void d9__report_json_process(struct d9__json *json, const struct d9__analysis *a
 	d9__json_string(json, "boot_id", d9__metadata_value(&a->metadata, "boot_id"));
 	d9__json_string(json, "folder",
 			a->processes ? a->processes->items[a->process].folder : NULL);
+	d9__json_bool(json, "killed", d9__analysis_was_killed(a));
 }
 
 void d9__report_json_fired(struct d9__json *json, const struct d9__analysis *a)

@@ -48,18 +48,25 @@ static void put_header(struct d9__report_all *all)
 static void put_data_state(struct d9__report_all *all)
 {
 	bool hooks = true;
+	size_t killed = 0;
+	char *line;
 
 	for (size_t i = 0; i < all->n; i++) {
+		killed += d9__analysis_was_killed(all->reports[i].analysis);
 		if (all->reports[i].findings->n && all->reports[i].findings->items[0]->about == D9__ABOUT_DATA)
 			return;
 		hooks = hooks && d9__report_tells_hooks(&all->reports[i].analysis->metadata);
 	}
-	d9__page_wrap(all->page,
-		      hooks ? "data is complete: no event lost, no segment damaged, all hooks took "
-			      "hold"
-			    : "data is complete: no event lost, no segment damaged; the trace does "
-			      "not say which hooks took hold",
-		      0, 0);
+	if (asprintf(&line, "data is complete%s: no event lost, no segment damaged%s",
+		     !killed	   ? ""
+		     : all->n == 1 ? " until the program was " D9__KILLED
+				   : " until the end of each, also of those that were " D9__KILLED,
+		     hooks ? ", all hooks took hold" : "; the trace does not say which hooks took hold") < 0) {
+		all->page->err = -ENOMEM;
+		return;
+	}
+	d9__page_wrap(all->page, line, 0, 0);
+	free(line);
 }
 
 static void put_evidence(struct d9__report_all *all, const struct d9__analysis *a,

@@ -111,10 +111,12 @@ function showHeader() {
 	const { model } = state, facts = byId('facts'), events = model.traces.reduce((sum, trace) => sum + trace.events, 0);
 	const lost = model.traces.reduce((sum, trace) => sum + trace.lost, 0), damaged = model.traces.some((trace) => trace.segments.some((segment) => segment.error));
 	const unread = model.traces.some((trace) => trace.segments.some((segment) => segment.unread));
+	const killed = (model.report?.trace.processes ?? []).filter((process) => process.killed).length;
 	const full = model.traces.some((trace) => trace.segments.some((segment) => segment.full)), cut = !model.source.live && model.traces.some((trace) => trace.segments.some((segment) => segment.cut));
 	const doubt = lost ? `${showCount(lost)} events lost` : full ? 'not all of it fits' : damaged ? 'damaged' : unread ? 'parts missing' : '';
 	const parts = [doubt && element('button', { class: 'link alarm', title: 'What it does to the figures', onclick: openAbout }, doubt),
-		showDuration(model.last - model.first), `${model.lanes.length} loop${model.lanes.length === 1 ? '' : 's'}`, `${showCount(events)} events`, doubt ? null : cut ? 'its end is missing' : 'nothing lost'];
+		showDuration(model.last - model.first), `${model.lanes.length} loop${model.lanes.length === 1 ? '' : 's'}`, `${showCount(events)} events`, doubt ? null : cut ? 'its end is missing' : 'nothing lost',
+		killed && `${model.traces.length > 1 ? `${killed} processes ` : ''}killed or left by _exit()`];
 	facts.replaceChildren(...parts.filter(Boolean).flatMap((part, i) => (i ? [element('i', {}, '·'), part] : [part])));
 	byId('service').textContent = model.title;
 	document.title = `${model.title} - dial9`;
@@ -226,6 +228,7 @@ function openLive(follow) {
 /** Once there are findings: the place that the URL names, if it was of this trace, else the first that the page leads to. */
 function openPlace(model, fromUrl) {
 	if (state.model !== model) return;
+	showHeader();
 	showFindings(byId('findings'));
 	layTimeline();
 	opening = true;

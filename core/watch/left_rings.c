@@ -56,19 +56,19 @@ static void look_in(const char *dir, struct d9__left_rings *out)
 		const struct d9__ring_header *header = &recorders.list[i].view.header;
 		struct segments its = segments_of(header->trace_dir, header->boot_id);
 
-		if (its.open || !keeps_events(&recorders.list[i]))
+		if (its.open)
 			continue;
-		if (its.any)
-			out->ends++;
-		else
-			out->all++;
+		if (keeps_events(&recorders.list[i]))
+			*(its.any ? &out->ends : &out->all) += 1;
+		else if (!its.any && d9__ring_view_owner(&recorders.list[i].view) != D9__OWNER_DEAD)
+			out->living++;
 	}
 	d9__recorders_release(&recorders);
 }
 
 struct d9__left_rings d9__left_rings(char *const *paths)
 {
-	struct d9__left_rings found = { 0, 0 };
+	struct d9__left_rings found = { 0 };
 
 	for (; *paths; paths++)
 		look_in(*paths, &found);

@@ -140,7 +140,7 @@ for i in $(seq 300); do : >"cut/trace.$i.bin"; done
 for command in info report events "export -o cut.trc"; do
 	# shellcheck disable=SC2086
 	"$dial9" $command cut >out 2>err
-	[ "$(grep -c 'in the middle of a frame at' err)" = 100 ] || fail "cut: $command: $(wc -l <err) lines"
+	[ "$(grep -c 'cut before its first event; nothing' err)" = 100 ] || fail "cut: $command: $(wc -l <err) lines"
 	grep -q 'and 200 more segments' err || fail "cut: $command: $(tail -n 1 err)"
 done
 

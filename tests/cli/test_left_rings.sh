@@ -76,6 +76,9 @@ until "$dial9" status -j "$(cat pid)" | grep -q dead; do sleep 0.05; done
 "$dial9" report -v ended | tr -s ' \n' ' ' | grep -o 'of a killed one, dial9 recover saves them from its ring where it ran'
 "$dial9" recover ended >shown
 "$dial9" report -v ended | grep -c 'recover saves'
+"$dial9" report ended | head -n 1 | grep -o 'complete .*'
+"$dial9" report -v ended | tr -s ' \n' ' ' | grep -o 'data is complete[^:]*'
+"$dial9" report --json ended | grep -m 1 -o '"killed": true'
 
 say "the report of a directory says that one was killed before it wrote anything"
 die_full second ended
@@ -87,6 +90,13 @@ say "so does that of a directory which has nothing else"
 die_full third alone
 show report alone
 "$dial9" recover alone >shown
+
+say "and of one into which a program records that has written nothing yet, as in flight mode"
+run_until '"recorded":[0-9]\{3\}' lives waits DIAL9_MODE=flight
+show report waits
+kill -KILL $pid
+wait $pid 2>/dev/null
+"$dial9" recover waits >shown
 
 say "the report of a directory says that the end of one is in its ring alone"
 # shellcheck disable=SC2016
