@@ -46,8 +46,7 @@ static inline bool d9__segment_is_damaged(int err)
 	return err && err != -ENODATA && err != -ENOENT;
 }
 
-/* Whether a segment was cut so early that it has nothing to read. One that is being written may
- * have nothing yet. */
+/* Whether a segment was cut before its first event.  One being written may have none yet. */
 static inline bool d9__segment_is_unreadable(bool truncated, bool active, uint64_t events)
 {
 	return truncated && !active && !events;
@@ -192,7 +191,7 @@ void d9__analysis_release(struct d9__analysis *analysis);
 /* Whether loops, stacks or allocations were recorded: what else is in a trace is about the recording itself. */
 bool d9__analysis_has_any(const struct d9__analysis *analysis);
 
-/* Whether the program ended in the middle of its recording, whose end was recovered; why is not known. */
+/* Whether the program ended in the middle of its recording; why is not known. */
 #define D9__KILLED "killed or left by _exit()"
 bool d9__analysis_was_killed(const struct d9__analysis *analysis);
 

@@ -226,7 +226,8 @@ bool d9__analysis_was_killed(const struct d9__analysis *a)
 	const char *clean = d9__metadata_value(&a->metadata, "segment.sealed_clean");
 
 	/* One that could not write is recovered too, even if it ended as it should. */
-	return recovered && !strcmp(recovered, "true") && clean && !strcmp(clean, "false") && !a->write_error;
+	return recovered && !strcmp(recovered, "true") && clean && !strcmp(clean, "false") &&
+	       !a->write_error;
 }
 
 static int close_piece(struct d9__analysis *a, struct d9__worker *worker)

@@ -338,8 +338,7 @@ static bool is_unreadable(const struct d9__segment_fact *segment)
 	return d9__segment_is_unreadable(segment->truncated, segment->active, segment->events);
 }
 
-/* Segments that were cut before their first event: all that they held is missing, and not only an
- * end. */
+/* Segments that were cut before their first event: not only an end is missing. */
 static void check_unreadable(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;

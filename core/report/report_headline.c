@@ -23,7 +23,7 @@ static void add_word(char *buf, size_t size, const char *word)
 		snprintf(buf + used, size - used, "%s%s", used ? ", " : "", word);
 }
 
-/* Add to what is missing that the end was no end of the program's making; "complete" goes as far as it. */
+/* Add to what is missing that a program was killed: what is "complete" goes as far as that. */
 static void add_killed(const struct d9__report_all *all, char *buf, size_t size)
 {
 	size_t n = 0, used = strlen(buf);

@@ -61,7 +61,8 @@ static void put_data_state(struct d9__report_all *all)
 		     !killed	   ? ""
 		     : all->n == 1 ? " until the program was " D9__KILLED
 				   : " until the end of each, also of those that were " D9__KILLED,
-		     hooks ? ", all hooks took hold" : "; the trace does not say which hooks took hold") < 0) {
+		     hooks ? ", all hooks took hold"
+			   : "; the trace does not say which hooks took hold") < 0) {
 		all->page->err = -ENOMEM;
 		return;
 	}

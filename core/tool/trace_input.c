@@ -51,12 +51,14 @@ static void tell(const char *command, const struct d9_reader *reader, char *path
 	struct d9__left_rings left = { 0 };
 
 	if (err == -ENODATA)
-		left = d9__left_rings((char *[]){ path, NULL });
+		left = d9__left_rings((char *[]) { path, NULL });
 	if (left.all)
 		d9__cmd_fail(command, "%s; what was recorded is still in the ring of a process: dial9 recover %s, if it has ended",
 			     d9_reader_message(reader), path);
 	else if (left.living)
-		d9__cmd_fail(command, "%s; a program is recording into it and has written none yet: dial9 status tells how far it is",
+		d9__cmd_fail(command,
+			     "%s; a program is recording into it and has written none yet: dial9 "
+			     "status tells how far it is",
 			     d9_reader_message(reader));
 	else
 		d9__cmd_fail(command, "%s%s%s", d9_reader_message(reader), advice ? "; " : "", advice ? advice : "");

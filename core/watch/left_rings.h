@@ -12,7 +12,8 @@ struct d9__left_rings {
 };
 
 /*
- * |all| and |ends| are of those that were killed, or cannot write, and that have events in their ring; they belong to the
- * directories among |paths|.  Elsewhere than on their machine there are no rings.
+ * |all| and |ends| are of those that were killed, or cannot write, and that have events in their
+ * ring; they belong to the directories among |paths|.  Elsewhere than on their machine there are no
+ * rings.
  */
 struct d9__left_rings d9__left_rings(char *const *paths);

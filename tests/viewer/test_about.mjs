@@ -22,6 +22,7 @@ const TRACES = {
 	// Samples of two threads that run no loop.
 	samples: () => bare([['dial9-c.version', '0.1.0'], ['source.cpu', 'on'], ['program', './batch-import']], ...[1, 2, 3, 4].map((i) => event(8, MS, uleb(255), u32(4000 + i % 2), 0, u32(0)))),
 	whole: () => serverTrace(),
+	killed: () => Buffer.concat([serverTrace(), stream(HEADER, SHAPES.metadata(7), reset(5700 * MS), metadata([['recovered', 'true'], ['segment.sealed_clean', 'false']]))]),
 	cut: () => serverTrace().subarray(0, 40001),
 	damaged: () => Buffer.concat([serverTrace().subarray(0, 0x9000), Buffer.alloc(64, 0xee)]),
 	lost: () => Buffer.concat([serverTrace(), stream(HEADER, SHAPES.metadata(7), SHAPE_OF_LOSS, pool(0, 'ring full'), reset(5700 * MS),
@@ -77,6 +78,12 @@ test('a segment that ends inside a frame is told with the byte, and is no alarm'
 	assert.match(await about(), /trace\.0\.bin ends in the middle of a frame, at byte \d+\./);
 	assert.equal(await page.$('#facts .alarm'), null);
 	await eventually(() => text('#facts'), /its end is missing$/);
+});
+
+test('a program that was killed is told in the headline, and that is no alarm', async () => {
+	await open('killed');
+	await eventually(() => text('#facts'), /nothing lost\s*·\s*killed or left by _exit\(\)$/);
+	assert.equal(await page.$('#facts .alarm'), null);
 });
 
 test('a segment that was cut before its first event is an alarm in the headline', async () => {

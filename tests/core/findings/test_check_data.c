@@ -144,6 +144,32 @@ static void test_segment_that_was_only_just_begun_is_no_alarm(void)
 	story_free(&s);
 }
 
+/* The metadata says |recovered| and |clean|, and the last write failed with |error|. */
+static bool was_killed(const char *recovered, const char *clean, int error)
+{
+	struct story s;
+	bool killed;
+
+	story_begin(&s);
+	story_say(&s, "recovered", recovered);
+	story_say(&s, "segment.sealed_clean", clean);
+	story_poll(&s, 0, 0, 60000, 1, SLOW);
+	story_analyse(&s);
+	s.analysis.write_error = error;
+	killed = d9__analysis_was_killed(&s.analysis);
+	story_free(&s);
+	return killed;
+}
+
+static void test_program_whose_end_was_recovered_was_killed(void)
+{
+	CU_ASSERT_TRUE(was_killed("true", "false", 0));
+	CU_ASSERT_FALSE(was_killed("true", "true", 0));
+	CU_ASSERT_FALSE(was_killed("false", "false", 0));
+	/* It may have ended by itself, with events left that had no room on the disk. */
+	CU_ASSERT_FALSE(was_killed("true", "false", ENOSPC));
+}
+
 static void test_dumps_that_were_given_up_are_told(void)
 {
 	struct story s;
@@ -267,6 +293,8 @@ static const CU_TestInfo tests[] = {
 	  test_segment_cut_before_its_first_event_is_told_first },
 	{ "segment that was only just begun is no alarm",
 	  test_segment_that_was_only_just_begun_is_no_alarm },
+	{ "program whose end was recovered was killed",
+	  test_program_whose_end_was_recovered_was_killed },
 	{ "segments that were given up are told", test_segments_that_were_given_up_are_told },
 	{ "given up dumps", test_dumps_that_were_given_up_are_told },
 	{ "degraded hooks come first and forbid conclusions",

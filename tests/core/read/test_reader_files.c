@@ -68,8 +68,7 @@ static void save(const char *path, const char *container, unsigned batches, uint
 	trace_free(&t);
 }
 
-/* Read the directory with its segment |path| cut to each length below |end|: it is told as cut, and
- * the other is whole. */
+/* Cut |path| to each length below |end|: it is told as cut, and the other segment is whole. */
 static void check_cuts(const char *path, off_t end)
 {
 	for (off_t len = end; len-- > 0;) {
