@@ -621,7 +621,7 @@ static bool leaves(const char *key)
 	static const char *const all[] = {
 		"boot_id", "callsites.unknown", "cpu.backend", "cpu.profile.frequency_hz", "cpu.sample_hz", "cpu.threads",
 		"dial9-c.version", "dump.id", "dumps.evicted", "log.dropped", "memory.sample_rate_bytes", "names.other", "pid",
-		"process.available_parallelism", "processes.cloned", "recorder.ended", "recorder.mode", "recorder.sandboxed",
+		"process.available_parallelism", "processes.cloned", "recorder.ended", "recorder.mode", "recorder.sandboxed", "recovered",
 		"ring.fallback", "ring.limit", "ring.not_renamed", "sched.switch_duty", "sched.wait_sample_rate", "system.cgroup_cpus",
 		"system.cpus_online", "system.memory_bytes", "system.page_bytes", "task_dump.idle_threshold_ms", "tasks.forgotten",
 		"tokio.local_queue", "tokio.poll_coverage",

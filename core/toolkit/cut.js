@@ -306,7 +306,7 @@ class Cut {
 		this.begun = new Map(); // calls that have not ended, by worker: of one that reaches into the range its start is wanted
 		this.told = new Set();
 		this.clock = null;
-		const skip = /^(segment\.prior_sealed_clean|cut\..*)$/;
+		const skip = /^(recovered|segment\.prior_sealed_clean|cut\..*)$/;
 		this.writer.metadata(this.from, [...[...metadata].filter(([key]) => !skip.test(key)),
 			['cut.from_ns', String(this.writer.origin + BigInt(this.from))], ['cut.to_ns', String(this.writer.origin + BigInt(this.to))]]);
 		this.writer.symbols(symbols);
