@@ -202,6 +202,8 @@ static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 	}
 	if (!task || !task->callback)
 		return 0;
+	if (worker)
+		d9__timeline_source(worker, d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0));
 	outside = &task->callback->outside[phase.len && phase.data[0] == 'c' ? D9__IN_CHECK : D9__IN_PREPARE];
 	outside->calls += d9_event_known_u64(event, D9_SOURCE_TIME_CALLS, 0);
 	outside->ns += d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0);

@@ -120,6 +120,7 @@ static uint64_t stand_still(struct d9__loop_time *time, const struct d9__loop_lo
 		left_ns -= in_calls_ns;
 		left_ns -= take(&time->round_ns, left_ns);
 		left_ns -= take(&time->outside_asleep_ns, left_ns);
+		left_ns -= take(&time->outside_ready_ns, left_ns);
 		left_ns -= take(&time->outside_ns, left_ns);
 	}
 	time->stopped_ns += ns - left_ns;
@@ -196,11 +197,16 @@ void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t
 	end_long(time, from_ns, to_ns, 0, true);
 }
 
-/* Of all the times between rounds of an awake time |at_work_ns| were spent at work: the longest has
- * its part. */
+/*
+ * Of all the times between rounds of an awake time |at_work_ns| were spent at work: for how long
+ * the longest of these were is not known, but no shorter than their mean, and what the longest by
+ * the clock had if the others did nothing else.
+ */
 static void note_longest(struct d9__loop_time *time, uint64_t at_work_ns)
 {
-	uint64_t ns = part_of(at_work_ns, time->outside_longest_ns, time->outside_told_ns);
+	uint64_t others_ns = time->outside_told_ns - time->outside_longest_ns;
+	uint64_t mean_ns = at_work_ns / time->outside_told_n;
+	uint64_t ns = at_work_ns > others_ns + mean_ns ? at_work_ns - others_ns : mean_ns;
 
 	if (ns <= time->outside_max_ns)
 		return;
@@ -208,26 +214,36 @@ static void note_longest(struct d9__loop_time *time, uint64_t at_work_ns)
 	time->outside_max_at_ns = time->outside_longest_at_ns;
 }
 
-/*
- * Divide the time between rounds in |*left_ns|, what an awake time leaves besides callbacks.  On
- * the CPU were |cpu_ns| of that, of which a round needs all that it lasts.  Returns how long it
- * slept.
- */
-static uint64_t slept_outside(struct d9__loop_time *time, uint64_t *left_ns, uint64_t cpu_ns,
-			      uint64_t guessed_ns)
+/* Of the time between rounds, in |*left_ns|, the thread slept for |asleep_ns|; the rest of
+ * |*left_ns| is the round's.  Returns how long it did not sleep. */
+static uint64_t divide_outside(struct d9__loop_time *time, uint64_t *left_ns, uint64_t *asleep_ns)
 {
-	uint64_t outside_ns = take(left_ns, time->outside_told_ns), at_work_ns;
+	uint64_t outside_ns = take(left_ns, time->outside_told_ns);
 
-	if (!time->outside_told_ns) {
-		time->outside_asleep_ns += guessed_ns = take(left_ns, guessed_ns);
-		return guessed_ns;
-	}
-	at_work_ns = least(outside_ns, cpu_ns > *left_ns ? cpu_ns - *left_ns : 0);
-	note_longest(time, at_work_ns);
-	time->outside_told_ns = time->outside_longest_ns = 0;
-	time->outside_ns += at_work_ns;
-	time->outside_asleep_ns += outside_ns - at_work_ns;
-	return outside_ns - at_work_ns;
+	*asleep_ns =
+		time->outside_told_ns ? least(outside_ns, *asleep_ns) : take(left_ns, *asleep_ns);
+	time->outside_asleep_ns += *asleep_ns;
+	return time->outside_told_ns ? outside_ns - *asleep_ns : 0;
+}
+
+/*
+ * The thread was awake between rounds for |outside_ns|: of what it was ready without a CPU, these
+ * and the round, of |round_ns|, have their parts.
+ */
+static void divide_ready(struct d9__loop_time *time, const struct d9__loop_awake *awake,
+			 uint64_t calls_ns, uint64_t round_ns, uint64_t outside_ns)
+{
+	uint64_t all_ns = calls_ns + round_ns + outside_ns,
+		 ready_ns = least(awake->ready_ns, all_ns), taken_ns;
+
+	if (!all_ns)
+		return;
+	taken_ns = part_of(ready_ns, outside_ns, all_ns);
+	time->outside_ready_ns += taken_ns;
+	time->outside_ns += outside_ns - taken_ns;
+	time->round_ready_ns += part_of(ready_ns, round_ns, all_ns);
+	if (time->outside_told_n && !awake->unread)
+		note_longest(time, outside_ns - taken_ns);
 }
 
 /*
@@ -255,7 +271,7 @@ static void note_gap(struct d9__loop_time *time, const struct d9__loop_awake *aw
 
 uint64_t d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_awake *awake)
 {
-	uint64_t from_ns = awake->from_ns, left_ns, slept_ns, calls_ns;
+	uint64_t from_ns = awake->from_ns, left_ns, slept_ns, calls_ns, outside_ns;
 
 	if (!is_new(time, &from_ns, awake->to_ns))
 		return 0;
@@ -264,10 +280,11 @@ uint64_t d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_a
 	calls_ns = take(&left_ns, awake->calls_ns);
 	time->callback_ns += calls_ns;
 	note_gap(time, awake);
-	slept_ns = slept_outside(time, &left_ns,
-				 awake->own_ns > calls_ns ? awake->own_ns - calls_ns : 0,
-				 awake->slept_ns);
+	slept_ns = awake->slept_ns;
+	outside_ns = divide_outside(time, &left_ns, &slept_ns);
 	time->round_ns += left_ns;
+	divide_ready(time, awake, calls_ns - least(calls_ns, awake->read_ns), left_ns, outside_ns);
+	time->outside_told_ns = time->outside_told_n = time->outside_longest_ns = 0;
 	spread(time, from_ns, awake->to_ns, awake->own_ns, slept_ns);
 	return end_long(time, from_ns, awake->to_ns, calls_ns, false);
 }
@@ -277,6 +294,7 @@ void d9__loop_time_outside(struct d9__loop_time *time, uint64_t from_ns, uint64_
 	uint64_t ns = to_ns > from_ns ? to_ns - from_ns : 0;
 
 	time->outside_told_ns += ns;
+	time->outside_told_n++;
 	if (time->outside_n++ == 0)
 		time->outside_first_ns = from_ns;
 	time->outside_last_ns = to_ns;
@@ -333,7 +351,9 @@ void d9__loop_time_subtract(struct d9__loop_time *time, const struct d9__loop_ti
 	take(&time->callback_ns, before->callback_ns);
 	take(&time->round_ns, before->round_ns);
 	take(&time->outside_ns, before->outside_ns);
+	take(&time->round_ready_ns, before->round_ready_ns);
 	take(&time->outside_asleep_ns, before->outside_asleep_ns);
+	take(&time->outside_ready_ns, before->outside_ready_ns);
 	take(&time->outside_n, before->outside_n);
 	take(&time->round_n, before->round_n);
 	take(&time->round_long_ns, before->round_long_ns);

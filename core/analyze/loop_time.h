@@ -28,12 +28,13 @@ struct d9__loop_time {
 
 	uint64_t callback_ns; /* in callbacks, without the loops that they ran */
 	uint64_t round_ns;    /* awake besides: the library's own work, prepare() and check() */
+	uint64_t round_ready_ns; /* of round_ns, ready without a CPU, as far as it was told */
 
-	/* From leaving the loop to entering it again: at work, and asleep. */
-	uint64_t outside_ns, outside_asleep_ns;
+	/* From leaving the loop to entering it again: at work, asleep, and ready without a CPU. */
+	uint64_t outside_ns, outside_asleep_ns, outside_ready_ns;
 	uint64_t outside_short_ns; /* of outside_ns, in times too short to be told one by one */
 	uint64_t outside_max_ns,
-		outside_max_at_ns; /* the longest such time, by what it was at work */
+		outside_max_at_ns; /* the longest such time: at work for no less, by readings */
 	uint64_t outside_n;	   /* of a millisecond and more */
 	uint64_t outside_first_ns,
 		outside_last_ns; /* when the first of these began, the last ended */
@@ -64,7 +65,8 @@ struct d9__loop_time {
 		uint64_t from_ns, own_ns, asleep_ns; /* of the window that is open */
 		uint64_t run_ns, run_from_ns;	     /* busy without a break up to it */
 	} window;
-	uint64_t outside_told_ns; /* of the awake time that is open, between rounds */
+	uint64_t outside_told_ns,
+		outside_told_n; /* of the awake time that is open, between rounds */
 	uint64_t outside_longest_ns, outside_longest_at_ns; /* of these the longest */
 	uint64_t between_ns;	  /* between rounds, at times that are not known */
 };
@@ -78,11 +80,14 @@ void d9__loop_time_waited(struct d9__loop_time *time, uint64_t from_ns, uint64_t
 struct d9__loop_awake {
 	uint64_t from_ns, to_ns;
 	uint64_t calls_ns; /* in callbacks */
+	uint64_t read_ns;  /* of these, in callbacks that tell how they were ready without a CPU */
 	uint64_t own_ns;   /* on the CPU, or asleep in a callback: what no reading gives to the
 			      machine */
 	uint64_t gap_from_ns, gap_ns; /* the longest stretch of it without a callback; ns 0: none */
-	uint64_t
-		slept_ns; /* asleep outside of its loop, by a guess: where no event tells of that */
+	uint64_t slept_ns; /* asleep outside of its loop; where no event tells when it had left it,
+			      by a guess */
+	uint64_t ready_ns; /* ready without a CPU, in no callback that tells of it */
+	bool unread;	   /* others of this loop have readings, and this one has none */
 };
 
 /* Returns how long the process stood still in its callbacks. */

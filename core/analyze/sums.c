@@ -156,8 +156,11 @@ int d9__sums_take(struct d9__sums *sums, const struct d9__analysis *a, uint64_t 
 	if (!sums->loops)
 		return -ENOMEM;
 	sums->n_loops = a->timeline.n;
-	for (size_t i = 0; i < a->timeline.n; i++)
+	sums->ready_ns = a->machine.ready_ns;
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		sums->ready_ns += a->timeline.items[i]->run_queue_ns;
 		take_loop(&sums->loops[i], a->timeline.items[i], until_ns, a->samples.period_ns);
+	}
 	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
 		err = take_calls(sums, a, a->callbacks.items[i], until_ns);
 		if (!err)
@@ -165,7 +168,6 @@ int d9__sums_take(struct d9__sums *sums, const struct d9__analysis *a, uint64_t 
 	}
 	sums->runqueue_known = a->machine.counters[D9__MACHINE_RUNQUEUE_NS].known;
 	sums->runqueue_ns = a->machine.counters[D9__MACHINE_RUNQUEUE_NS].growth;
-	sums->ready_ns = a->machine.ready_ns;
 	sums->cpu_ns = a->usage.growth[D9__USAGE_USER_NS] + a->usage.growth[D9__USAGE_SYSTEM_NS];
 	if (err)
 		d9__sums_release(sums);

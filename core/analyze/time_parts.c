@@ -388,50 +388,71 @@ void d9__time_period_read(struct d9__period *period, uint64_t task, const struct
 
 /* ---- the end of a period ---- */
 
-/* |cpu_ns| of CPU were used in |awake_ns|, besides calls with readings and waits that were told. */
-static void share(struct d9__period *period, uint64_t awake_ns, uint64_t cpu_ns)
+/* The part of |all_ns|, in a time of |of_ns|, that a short call of |ns| has. */
+static uint64_t part_of(uint64_t all_ns, uint64_t ns, uint64_t of_ns)
 {
-	uint64_t shorts_ns = less(awake_ns, period->long_ns),
-		 shared_ns = less(cpu_ns, period->long_ns);
+	return all_ns == of_ns ? ns : (uint64_t)((double)all_ns * (double)ns / (double)of_ns);
+}
+
+/*
+ * In |awake_ns|, besides calls with readings and waits that were told, |cpu_ns| of CPU were used,
+ * and for |ready_ns| there was none.
+ */
+static void share(struct d9__period *period, uint64_t awake_ns, uint64_t cpu_ns, uint64_t ready_ns)
+{
+	uint64_t shorts_ns = less(awake_ns, period->long_ns);
+	uint64_t shared_ns = least(less(cpu_ns, period->long_ns), shorts_ns);
+	uint64_t shared_ready_ns = least(less(ready_ns, period->long_ns), shorts_ns - shared_ns);
 
 	for (unsigned i = 0; i < period->n_longs; i++) {
-		uint64_t ns = less(cpu_ns, less(awake_ns, period->longs[i].ns));
+		uint64_t others_ns = less(awake_ns, period->longs[i].ns);
+		uint64_t ns = least(less(cpu_ns, others_ns), period->longs[i].ns);
 
-		ns = least(ns, period->longs[i].ns);
 		period->longs[i].account->on_cpu_ns += ns;
+		period->longs[i].account->ready_ns += less(ready_ns, others_ns);
 		period->longs[i].account->by_period_ns += period->longs[i].ns;
 		if (period->longs[i].stall) {
 			period->longs[i].stall->time.on_cpu_ns += ns;
 			period->longs[i].stall->time.by_period_ns += period->longs[i].ns;
 		}
 	}
-	shared_ns = least(shared_ns, shorts_ns);
 	for (unsigned i = 0; i < period->n_shorts; i++) {
 		struct d9__account *account = period->shorts[i].account;
 		uint64_t ns = least(period->shorts[i].ns, shorts_ns);
 
 		account->by_period_ns += period->shorts[i].ns;
-		if (shared_ns == shorts_ns)
-			account->on_cpu_ns += ns;
-		else
-			account->on_cpu_ns +=
-				(uint64_t)((double)shared_ns * (double)ns / (double)shorts_ns);
+		account->on_cpu_ns += part_of(shared_ns, ns, shorts_ns);
+		account->ready_ns += part_of(shared_ready_ns, ns, shorts_ns);
 	}
+}
+
+uint64_t d9__time_period_off_cpu(struct d9__period *period)
+{
+	let_go(period);
+	return period->ready_ns + period->blocked_ns + period->told_ns;
+}
+
+void d9__time_period_ready(struct d9__period *period, uint64_t ns)
+{
+	period->untold_ready_ns += ns;
 }
 
 void d9__time_period_end(struct d9__period *period, struct d9__account *worker, uint64_t awake_ns,
 		    uint64_t cpu_ns)
 {
-	uint64_t left_ns = awake_ns;
+	uint64_t left_ns = awake_ns, untold_ready_ns;
 
 	let_go(period);
 	worker->ready_ns += take(&left_ns, period->ready_ns);
+	untold_ready_ns = take(&left_ns, period->untold_ready_ns);
+	worker->ready_ns += untold_ready_ns;
 	worker->blocked_ns += take(&left_ns, period->blocked_ns + period->told_ns);
 	worker->on_cpu_ns += take(&left_ns, cpu_ns == UINT64_MAX ? period->on_cpu_ns : cpu_ns);
 	if (cpu_ns != UINT64_MAX) {
 		uint64_t others_ns = less(awake_ns, period->read_ns + period->told_ns);
 
-		share(period, others_ns, least(less(cpu_ns, period->on_cpu_ns), others_ns));
+		share(period, others_ns, least(less(cpu_ns, period->on_cpu_ns), others_ns),
+		      untold_ready_ns);
 	}
 	d9__time_period_release(period);
 }
@@ -443,7 +464,7 @@ void d9__time_period_release(struct d9__period *period)
 	for (unsigned i = 0; i < period->n_longs; i++)
 		d9__stall_unref(period->longs[i].stall);
 	period->read_ns = period->on_cpu_ns = period->ready_ns = period->blocked_ns = 0;
-	period->told_ns = period->long_ns = 0;
+	period->told_ns = period->long_ns = period->untold_ready_ns = 0;
 	period->n_shorts = period->n_longs = period->n_inside = 0;
 	period->told.n = 0;
 	period->pending.valid = false;

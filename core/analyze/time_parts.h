@@ -13,7 +13,8 @@
  *
  * 1. A call of D9__STALL_NS and more has a reading at its end (OffCpuEvent): its parts are known.
  * 2. Waits that were told one by one (BlockingCallEvent) are blocked time.
- * 3. All other calls share the CPU time of their active period, from an unpark to the next park:
+ * 3. All other calls share the CPU time of their active period, from an unpark to the next park,
+ *    and what the thread was ready in it (RunQueueEvent):
  *    short ones by their lengths, so that it is known in sum per callback; a long one has what the
  *    others cannot have used.
  * 4. Stack samples count where at least D9__SAMPLES_FEW of them are expected, and only within what
@@ -113,6 +114,7 @@ struct d9__period {
 	uint64_t read_ns, on_cpu_ns, ready_ns, blocked_ns;
 	uint64_t told_ns; /* blocked in others, as these tell */
 	uint64_t long_ns; /* of long calls without readings, the rest */
+	uint64_t untold_ready_ns; /* ready without a CPU, and in none of the calls with readings */
 	struct d9__time_stay shorts[D9__PERIOD_STAYS];
 	unsigned n_shorts;
 	struct {
@@ -169,6 +171,12 @@ struct d9__call_reading {
 };
 void d9__time_period_read(struct d9__period *period, uint64_t task,
 		     const struct d9__call_reading *reading);
+
+/* How long its calls were off the CPU, as they tell. */
+uint64_t d9__time_period_off_cpu(struct d9__period *period);
+
+/* The worker was ready without a CPU for |ns| of the period, beside the calls with readings. */
+void d9__time_period_ready(struct d9__period *period, uint64_t ns);
 
 /*
  * The period ends: its worker was awake for |awake_ns| and used |cpu_ns| of CPU (UINT64_MAX: not

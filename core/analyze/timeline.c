@@ -27,6 +27,11 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 void d9__timeline_release(struct d9__timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->n; i++) {
@@ -267,17 +272,25 @@ uint64_t d9__worker_busy_ns(const struct d9__worker *worker)
 }
 
 /*
- * Of the |wall_ns| since the worker woke, what it was awake for.  A thread that left its loop, and slept
- * before it entered one again, spent most of it neither in callbacks nor on the CPU; nor does one that waits
- * by a poll(2) of its own.
+ * Of the |wall_ns| since the worker woke it did not sleep for |own_ns|, as readings tell: how long
+ * it was asleep outside of its loop.  Where the recorder told when it had left it, that is the rest
+ * of these times.  Else a thread that slept before it entered its loop again spent most of it
+ * neither in callbacks, nor in prepare() and check(), nor on the CPU or ready for one; nor does one
+ * that waits by a poll(2) of its own.
  */
-static uint64_t awake_ns(const struct d9__worker *worker, uint64_t wall_ns, uint64_t used_ns)
+static uint64_t slept_ns(const struct d9__worker *worker, uint64_t wall_ns, uint64_t own_ns)
 {
-	uint64_t inside_ns = d9__worker_busy_ns(worker) - worker->unpark.poll_ns;
+	uint64_t inside_ns =
+		d9__worker_busy_ns(worker) - worker->unpark.poll_ns + worker->unpark.sources_ns;
+	uint64_t outside_ns = worker->loop_time.outside_told_ns;
 
-	if (!worker->cpu_seen || wall_ns < D9__MS_NS || 2 * inside_ns >= wall_ns || 2 * used_ns >= wall_ns)
-		return wall_ns;
-	return inside_ns > used_ns ? inside_ns : used_ns;
+	if (!worker->cpu_seen)
+		return 0;
+	if (outside_ns)
+		return least(outside_ns, less(wall_ns, own_ns));
+	if (wall_ns < D9__MS_NS || 2 * inside_ns >= wall_ns || 2 * own_ns >= wall_ns)
+		return 0;
+	return wall_ns - (inside_ns > own_ns ? inside_ns : own_ns);
 }
 
 /* A worker id that goes on under another thread: what lies between belongs to neither. */
@@ -317,6 +330,7 @@ static void forget_period(struct d9__worker *worker)
 {
 	struct d9__account none = { .on_cpu_ns = 0 };
 
+	worker->unpark.ready_ns = 0;
 	d9__time_period_end(&worker->period, &none, 0, UINT64_MAX);
 }
 
@@ -382,15 +396,43 @@ static void take_stopped(struct d9__worker *worker, uint64_t ns)
 	on->time.blocked_ns -= least(on->time.blocked_ns, ns);
 }
 
-void d9__timeline_ready(struct d9__worker *worker, uint64_t wait_ns)
+/* In waits that are over the thread was ready for |ns| that seemed to be asleep. */
+static void ready_in_waits(struct d9__worker *worker, uint64_t ns)
 {
-	uint64_t ns = d9__loop_time_ready(&worker->loop_time, wait_ns);
-
-	worker->wait_sum_ns += wait_ns;
-	ns = least(worker->waiting_ns, ns);
+	ns = least(worker->waiting_ns, d9__loop_time_ready(&worker->loop_time, ns));
 	worker->waiting_ns -= ns;
 	worker->time.ready_ns += ns;
 	d9__rounds_ready(worker, ns);
+}
+
+/*
+ * The recorder told how long the thread was ready without a CPU up to the end of the time awake
+ * that is over: of that |most_ns| at most were in it, and the rest in waits before.  Returns the
+ * former.
+ */
+static uint64_t ready_awake(struct d9__worker *worker, uint64_t most_ns)
+{
+	uint64_t ns = least(worker->unpark.ready_ns, most_ns);
+
+	if (worker->unpark.ready_ns > ns)
+		ready_in_waits(worker, worker->unpark.ready_ns - ns);
+	worker->unpark.ready_ns = 0;
+	return ns;
+}
+
+void d9__timeline_ready(struct d9__worker *worker, uint64_t wait_ns)
+{
+	worker->wait_sum_ns += wait_ns;
+	worker->run_queue_ns += wait_ns;
+	if (worker->unpark.valid)
+		worker->unpark.ready_ns += wait_ns;
+	else
+		ready_in_waits(worker, wait_ns);
+}
+
+void d9__timeline_source(struct d9__worker *worker, uint64_t ns)
+{
+	worker->unpark.sources_ns += ns;
 }
 
 void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint64_t to_ns)
@@ -406,22 +448,14 @@ void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint6
 	}
 }
 
-/*
- * The awake time that ended at |ns| needed the CPU and slept in callbacks for |own_ns|, and slept
- * outside of its loop for |slept_ns|, as it seems.
- */
-static void account_awake(struct d9__worker *worker, uint64_t ns, uint64_t own_ns,
-			  uint64_t slept_ns)
+/* The awake time |awake|, as far as it is filled in, ended at |ns|. */
+static void account_awake(struct d9__worker *worker, uint64_t ns, struct d9__loop_awake awake)
 {
-	uint64_t calls_ns = worker->poll_ns - worker->unpark.pieces_ns;
-	struct d9__loop_awake awake = { .from_ns = worker->unpark.ns,
-					.to_ns = ns,
-					.calls_ns = calls_ns,
-					.own_ns = own_ns,
-					.gap_from_ns = worker->gap.from_ns,
-					.gap_ns = worker->cpu_seen ? worker->gap.ns : 0,
-					.slept_ns = slept_ns };
-
+	awake.from_ns = worker->unpark.ns;
+	awake.to_ns = ns;
+	awake.calls_ns = worker->poll_ns - worker->unpark.pieces_ns;
+	awake.gap_from_ns = worker->gap.from_ns;
+	awake.gap_ns = worker->cpu_seen ? worker->gap.ns : 0;
 	take_stopped(worker, d9__loop_time_awake(&worker->loop_time, &awake));
 }
 
@@ -443,18 +477,27 @@ static void account_burnt(struct d9__worker *worker, uint64_t grown_ns, uint64_t
 static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 {
 	uint64_t used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
-	uint64_t wall_ns = awake_ns(worker, ns - worker->unpark.ns, used_ns);
-	uint64_t slept_ns = ns - worker->unpark.ns - wall_ns,
+	uint64_t wall_ns = ns - worker->unpark.ns,
+		 told_ns = used_ns + d9__time_period_off_cpu(&worker->period),
+		 ready_ns = ready_awake(worker, worker->cpu_seen ? less(wall_ns, told_ns) : 0),
+		 asleep_ns = slept_ns(worker, wall_ns, told_ns + ready_ns),
 		 before_ns = worker->time.on_cpu_ns + worker->time.blocked_ns;
-	uint64_t grown = grown_ns(worker, cpu_ns), own_ns;
+	uint64_t grown = grown_ns(worker, cpu_ns);
+	struct d9__loop_awake awake = { .read_ns = worker->period.read_ns,
+					.slept_ns = asleep_ns,
+					.ready_ns = ready_ns };
 	double ratio = 1;
 
 	/* It slept for the rest, in a wait that the program itself has around its loop. */
-	worker->parked_ns += slept_ns;
-	worker->waiting_ns += slept_ns;
+	wall_ns -= asleep_ns;
+	worker->parked_ns += asleep_ns;
+	worker->waiting_ns += asleep_ns;
+	d9__time_period_ready(&worker->period, ready_ns);
 	d9__time_period_end(&worker->period, &worker->time, wall_ns, grown);
-	own_ns = worker->time.on_cpu_ns + worker->time.blocked_ns - before_ns;
-	account_awake(worker, ns, worker->cpu_seen ? own_ns : wall_ns, slept_ns);
+	awake.own_ns = worker->time.on_cpu_ns + worker->time.blocked_ns - before_ns;
+	if (!worker->cpu_seen)
+		awake.own_ns = wall_ns;
+	account_awake(worker, ns, awake);
 	if (worker->cpu_seen)
 		account_burnt(worker, grown, wall_ns);
 	if (wall_ns && used_ns < wall_ns)
@@ -616,7 +659,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	worker->unpark.poll_ns = d9__worker_busy_ns(worker);
 	worker->unpark.pieces_ns = worker->poll_ns;
 	worker->unpark.polls = worker->polls;
-	worker->unpark.told_ns = 0;
+	worker->unpark.told_ns = worker->unpark.ready_ns = worker->unpark.sources_ns = 0;
 	worker->unpark.tid = tid;
 	if (tid)
 		worker->tid = tid;
@@ -669,7 +712,9 @@ static void account_last(struct d9__worker *worker, uint64_t ns)
 		d9__callback_stayed(piece->task->callback, worker->number,
 				    open_ns - least(open_ns, piece->users.ns));
 	}
-	account_awake(worker, end_ns, end_ns - worker->unpark.ns, 0);
+	account_awake(worker, end_ns,
+		      (struct d9__loop_awake) { .own_ns = end_ns - worker->unpark.ns,
+						.unread = worker->cpu_seen });
 }
 
 /*
@@ -719,6 +764,7 @@ int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
 	for (size_t i = 0; i < timeline->n; i++) {
 		struct d9__worker *worker = timeline->items[i];
 
+		ready_awake(worker, 0);
 		if (d9__rounds_finish(worker, ns) < 0)
 			err = -ENOMEM;
 		d9__starved_finish(&worker->starved);

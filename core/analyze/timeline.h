@@ -142,6 +142,7 @@ struct d9__worker {
 	uint64_t handovers;
 	bool cpu_seen; /* some CPU time was above 0 */
 
+	uint64_t run_queue_ns; /* ready without a CPU, by RunQueueEvents */
 	uint64_t wait_measured, wait_sum_ns, waits_over_100ns, waits_over_1ms;
 	struct d9__histogram waits; /* above 0 */
 	uint64_t wait_max_at_ns;
@@ -181,6 +182,9 @@ struct d9__worker {
 		uint64_t poll_ns, polls; /* of an unpark: in callbacks so far, and how many */
 		uint64_t pieces_ns;	 /* of an unpark: |poll_ns| of the worker */
 		uint64_t told_ns; /* of an unpark: since then off the CPU in calls that tell it */
+		uint64_t ready_ns;    /* of an unpark: ready since then, or in waits before, as a
+					 RunQueueEvent told */
+		uint64_t sources_ns;  /* of an unpark: in prepare() and check(), as far as told */
 		uint64_t cpu_high_ns; /* of an unpark: the highest reading up to it */
 		uint32_t tid;
 	} unpark, park;
@@ -253,8 +257,11 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			uint64_t cpu_ns, uint64_t wait_ns, uint32_t tid);
 
-/* |worker| was ready without a CPU for |wait_ns|, in waits that nothing else tells of. */
+/* |worker| was ready without a CPU for |wait_ns|, awake or in waits, that nothing else tells of. */
 void d9__timeline_ready(struct d9__worker *worker, uint64_t wait_ns);
+
+/* |worker| was in prepare() or check() of a source for |ns|. */
+void d9__timeline_source(struct d9__worker *worker, uint64_t ns);
 
 /* The whole process stood still from |from_ns| to |to_ns|: that is no doing of its loops and
  * callbacks. */

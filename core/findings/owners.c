@@ -61,7 +61,8 @@ static uint64_t loop_unknown_ns(const struct d9__loop_sums *loop)
 		return 0;
 	return less(unknown_ns(&loop->account, time->callback_ns + time->round_ns +
 						       time->outside_ns + time->outside_asleep_ns +
-						       time->wait_cpu_ns + time->wait_ready_ns),
+						       time->outside_ready_ns + time->wait_cpu_ns +
+						       time->wait_ready_ns),
 		    loop->looked_ns);
 }
 
@@ -208,11 +209,13 @@ static void add_loop(const struct d9__loop_sums *loop, struct d9__owners *owners
 	uint64_t unknown =
 		less(loop_unknown_ns(loop), owners->calls_unknown_ns + time->outside_asleep_ns);
 	uint64_t taken =
-		least((uint64_t)(owners->machine_part * (double)unknown), owners->round_ns);
+		least(time->round_ready_ns + (uint64_t)(owners->machine_part * (double)unknown),
+		      owners->round_ns);
 
 	uint64_t wait_taken = (uint64_t)(owners->asleep_part * (double)time->asleep_ns);
 
-	owners->taken_ns += taken + outside_taken + wait_taken + time->wait_ready_ns;
+	owners->taken_ns +=
+		taken + outside_taken + time->outside_ready_ns + wait_taken + time->wait_ready_ns;
 	add(owners,
 	    &(struct d9__owner) { .kind = D9__OWNER_LIBRARY, .ns = owners->round_ns - taken });
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_WAIT, .ns = time->wait_cpu_ns });

@@ -7,7 +7,7 @@ import json
 import sys
 
 PARTS = ("asleep_ns", "wait_cpu_ns", "wait_ready_ns", "callback_ns", "round_ns", "between_ns", "between_asleep_ns",
-         "stopped_ns", "not_recorded_ns")
+         "between_ready_ns", "stopped_ns", "not_recorded_ns")
 
 
 def fail(path, worker, what):

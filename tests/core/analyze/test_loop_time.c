@@ -18,8 +18,8 @@
 static uint64_t sum(const struct d9__loop_time *time)
 {
 	return time->asleep_ns + time->wait_cpu_ns + time->wait_ready_ns + time->callback_ns +
-	       time->round_ns + time->outside_ns + time->outside_asleep_ns + time->stopped_ns +
-	       time->lost_ns;
+	       time->round_ns + time->outside_ns + time->outside_asleep_ns +
+	       time->outside_ready_ns + time->stopped_ns + time->lost_ns;
 }
 
 static void awake(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns, uint64_t calls_ns,
@@ -85,14 +85,26 @@ static void test_time_awake_is_of_callbacks_and_the_round_has_the_rest(void)
 	CU_ASSERT_EQUAL(sum(&time), MS(12));
 }
 
-/* 10 ms awake, 4 in callbacks, 5 between rounds: a round needs what it lasts, so that 3 of the 8 ms
- * of CPU are left. */
-static void test_time_between_rounds_is_work_as_far_as_the_cpu_tells_and_sleep_else(void)
+/* An awake time of 10 ms from |from_ns| on, with 4 in callbacks. */
+static void awake_but(struct d9__loop_time *time, uint64_t from_ns, uint64_t asleep_ns,
+		      uint64_t ready_ns)
+{
+	d9__loop_time_awake(time, &(struct d9__loop_awake) { .from_ns = from_ns,
+							     .to_ns = from_ns + MS(10),
+							     .calls_ns = MS(4),
+							     .own_ns = MS(10) - asleep_ns -
+								       ready_ns,
+							     .slept_ns = asleep_ns,
+							     .ready_ns = ready_ns });
+}
+
+/* 10 ms awake, 4 in callbacks, 5 between rounds: it slept for 2 of them. */
+static void test_time_between_rounds_is_work_as_far_as_it_did_not_sleep(void)
 {
 	struct d9__loop_time time = { 0 };
 
 	d9__loop_time_outside(&time, START + MS(5), START + MS(10));
-	awake(&time, START, START + MS(10), MS(4), MS(8));
+	awake_but(&time, START, MS(2), 0);
 	CU_ASSERT_EQUAL(time.callback_ns, MS(4));
 	CU_ASSERT_EQUAL(time.round_ns, MS(1));
 	CU_ASSERT_EQUAL(time.outside_ns, MS(3));
@@ -100,6 +112,33 @@ static void test_time_between_rounds_is_work_as_far_as_the_cpu_tells_and_sleep_e
 	/* It is of that awake time only. */
 	awake(&time, START + MS(10), START + MS(20), 0, MS(10));
 	CU_ASSERT_EQUAL(time.round_ns, MS(11));
+	CU_ASSERT_EQUAL(sum(&time), MS(20));
+}
+
+static void test_wait_for_a_cpu_has_its_part_of_callbacks_round_and_between_rounds(void)
+{
+	struct d9__loop_time time = { 0 };
+
+	d9__loop_time_outside(&time, START + MS(5), START + MS(10));
+	awake_but(&time, START, MS(2), MS(4));
+	CU_ASSERT_EQUAL(time.callback_ns, MS(4));
+	CU_ASSERT_EQUAL(time.round_ns, MS(1));
+	CU_ASSERT_EQUAL(time.round_ready_ns, MS(1) / 2);
+	CU_ASSERT_EQUAL(time.outside_ready_ns, 3 * MS(1) / 2);
+	CU_ASSERT_EQUAL(time.outside_ns, 3 * MS(1) / 2);
+	CU_ASSERT_EQUAL(time.outside_asleep_ns, MS(2));
+	CU_ASSERT_EQUAL(sum(&time), MS(10));
+
+	/* Callbacks that tell of their own have no part. */
+	d9__loop_time_outside(&time, START + MS(15), START + MS(20));
+	d9__loop_time_awake(&time, &(struct d9__loop_awake) { .from_ns = START + MS(10),
+							      .to_ns = START + MS(20),
+							      .calls_ns = MS(4),
+							      .read_ns = MS(4),
+							      .own_ns = MS(7),
+							      .ready_ns = MS(3) });
+	CU_ASSERT_EQUAL(time.round_ready_ns, MS(1));
+	CU_ASSERT_EQUAL(time.outside_ready_ns, MS(4));
 	CU_ASSERT_EQUAL(sum(&time), MS(20));
 }
 
@@ -140,7 +179,8 @@ static void test_longest_time_between_rounds_is_kept_with_its_begin(void)
 	CU_ASSERT_EQUAL(time.outside_max_at_ns, START + MS(10));
 }
 
-/* 30 ms between rounds, of which the thread had the CPU for 10: the kernel ran something else. */
+/* 30 ms between rounds, of which the thread had the CPU for 10: the kernel ran something else.  How
+ * it divided that is not known: the longest was no shorter than the mean. */
 static void test_longest_time_between_rounds_is_told_without_what_the_machine_took(void)
 {
 	struct d9__loop_time time = { 0 };
@@ -149,10 +189,31 @@ static void test_longest_time_between_rounds_is_told_without_what_the_machine_to
 	d9__loop_time_outside(&time, START + MS(30), START + MS(36));
 	d9__loop_time_awake(&time, &(struct d9__loop_awake) { .from_ns = START,
 							      .to_ns = START + MS(40),
-							      .own_ns = MS(20) });
+							      .own_ns = MS(20),
+							      .slept_ns = MS(20) });
 	CU_ASSERT_EQUAL(time.outside_ns, MS(10));
-	CU_ASSERT_EQUAL(time.outside_max_ns, MS(8));
+	CU_ASSERT_EQUAL(time.outside_max_ns, MS(5));
 	CU_ASSERT_EQUAL(time.outside_max_at_ns, START);
+
+	/* The others together cannot have had more than they lasted. */
+	d9__loop_time_outside(&time, START + MS(40), START + MS(64));
+	d9__loop_time_outside(&time, START + MS(70), START + MS(74));
+	d9__loop_time_awake(&time, &(struct d9__loop_awake) { .from_ns = START + MS(40),
+							      .to_ns = START + MS(80),
+							      .own_ns = MS(26),
+							      .ready_ns = MS(10),
+							      .slept_ns = MS(14) - MS(10) });
+	CU_ASSERT_EQUAL(time.outside_asleep_ns, MS(24));
+	CU_ASSERT_EQUAL(time.outside_max_ns, time.outside_ns - MS(10) - MS(4));
+	CU_ASSERT_EQUAL(time.outside_max_at_ns, START + MS(40));
+
+	/* Nothing was read at the end of the last one. */
+	d9__loop_time_outside(&time, START + MS(80), START + MS(180));
+	d9__loop_time_awake(&time, &(struct d9__loop_awake) { .from_ns = START + MS(80),
+							      .to_ns = START + MS(180),
+							      .own_ns = MS(100),
+							      .unread = true });
+	CU_ASSERT_EQUAL(time.outside_max_at_ns, START + MS(40));
 }
 
 static void test_short_times_between_rounds_are_taken_from_rounds_at_the_end(void)
@@ -272,7 +333,9 @@ static void something_happens(struct d9__loop_time *time, uint64_t *state, uint6
 								     .to_ns = to_ns,
 								     .calls_ns = some_ns(state),
 								     .own_ns = some_ns(state),
-								     .slept_ns = some_ns(state) });
+								     .slept_ns = some_ns(state),
+								     .ready_ns = some_ns(state),
+								     .read_ns = some_ns(state) });
 	}
 	if (to_ns > *now_ns)
 		*now_ns = to_ns;
@@ -418,7 +481,11 @@ static void test_sleep_in_a_callback_keeps_a_loop_busy_and_sleep_between_rounds_
 	for (uint64_t ns = START; ns < START + WINDOWS(4); ns += D9__BUSY_WINDOW_NS) {
 		awake(&inside, ns, ns + D9__BUSY_WINDOW_NS, MS(240), MS(250));
 		d9__loop_time_outside(&outside, ns, ns + MS(240));
-		awake(&outside, ns, ns + D9__BUSY_WINDOW_NS, 0, MS(10));
+		d9__loop_time_awake(&outside,
+				    &(struct d9__loop_awake) { .from_ns = ns,
+							       .to_ns = ns + D9__BUSY_WINDOW_NS,
+							       .own_ns = MS(10),
+							       .slept_ns = MS(240) });
 	}
 	d9__loop_time_finish(&inside);
 	d9__loop_time_finish(&outside);
@@ -515,8 +582,10 @@ static CU_TestInfo tests[] = {
 	  test_wait_is_sleep_but_for_the_cpu_it_used_and_missed },
 	{ "time awake is of callbacks, and the round has the rest",
 	  test_time_awake_is_of_callbacks_and_the_round_has_the_rest },
-	{ "time between rounds is work as far as the CPU tells, and sleep else",
-	  test_time_between_rounds_is_work_as_far_as_the_cpu_tells_and_sleep_else },
+	{ "time between rounds is work as far as it did not sleep",
+	  test_time_between_rounds_is_work_as_far_as_it_did_not_sleep },
+	{ "wait for a CPU has its part of callbacks, round and between rounds",
+	  test_wait_for_a_cpu_has_its_part_of_callbacks_round_and_between_rounds },
 	{ "sleep between rounds is guessed only where none was told",
 	  test_sleep_between_rounds_is_guessed_only_where_none_was_told },
 	{ "longest time between rounds is told without what the machine took",

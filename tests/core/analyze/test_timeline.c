@@ -93,6 +93,101 @@ static void test_wait_by_a_poll_of_the_programs_own_is_a_park(void)
 	story_free(&s);
 }
 
+/* Ten rounds of 20 ms, on the CPU for 1 ms: |ready_us| of it others had the CPU, |source_us| it was
+ * in check(). */
+static void awake_rounds(struct story *s, uint64_t ready_us, uint64_t source_us)
+{
+	story_begin(s);
+	story_unpark(s, 0, 0, 100);
+	story_poll(s, 0, 0, 1, 1, WEB);
+	story_park(s, 0, 2, 102);
+	for (unsigned i = 0; i < 10; i++) {
+		story_unpark(s, 0, 1000 + 20000 * i, 1000 + 1000 * i);
+		if (source_us)
+			story_source_time(s, 0, 1000 + 20000 * i + source_us, 1, "check", 1,
+					  source_us, source_us);
+		if (ready_us)
+			story_put_aside(s, 0, 1000 + 20000 * i + 19990, ready_us);
+		story_park(s, 0, 1000 + 20000 * i + 19990, 1000 + 1000 * i + 1000);
+	}
+	story_analyse(s);
+}
+
+static void test_round_that_waited_for_a_cpu_was_awake_and_its_wait_is_the_machine_s(void)
+{
+	const struct d9__worker *w;
+	struct story s;
+
+	awake_rounds(&s, 18000, 0);
+	w = worker(&s, 0);
+	CU_ASSERT_EQUAL(w->active_ns, (2 + 10 * 19990) * US);
+	CU_ASSERT_EQUAL(w->loop_time.outside_asleep_ns, 0);
+	CU_ASSERT_EQUAL(w->loop_time.round_ready_ns, 10 * 18000 * US);
+	CU_ASSERT_EQUAL(w->time.ready_ns, 10 * 18000 * US);
+	story_free(&s);
+
+	/* Nothing explains what is left, so that it may as well have slept. */
+	awake_rounds(&s, 0, 0);
+	w = worker(&s, 0);
+	CU_ASSERT_EQUAL(w->active_ns, (2 + 10 * 1000) * US);
+	CU_ASSERT_EQUAL(w->loop_time.outside_asleep_ns, 10 * 18990 * US);
+	story_free(&s);
+}
+
+static void test_round_that_waited_in_check_was_awake(void)
+{
+	const struct d9__worker *w;
+	struct story s;
+
+	awake_rounds(&s, 0, 12000);
+	w = worker(&s, 0);
+	CU_ASSERT_EQUAL(w->active_ns, (2 + 10 * 19990) * US);
+	CU_ASSERT_EQUAL(w->loop_time.outside_asleep_ns, 0);
+	story_free(&s);
+}
+
+/* Ten rounds of 30 ms, on the CPU for 20, and put aside for 6 of the 28 between rounds. */
+static void test_sleep_between_rounds_is_no_wait_for_a_cpu_and_both_accounts_say_so(void)
+{
+	const struct d9__worker *w;
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 10; i++) {
+		story_unpark(&s, 0, 30000 * i, 20000 * i + 1);
+		story_outside(&s, 0, 30000 * i + 1000, 30000 * i + 29000);
+		story_put_aside(&s, 0, 30000 * i + 29000, 6000);
+		story_park(&s, 0, 30000 * i + 29000, 20000 * i + 20001);
+	}
+	story_analyse(&s);
+	w = worker(&s, 0);
+	CU_ASSERT_EQUAL(w->loop_time.outside_asleep_ns, 10 * 3000 * US);
+	CU_ASSERT_EQUAL(w->parked_ns, w->loop_time.outside_asleep_ns + 9 * 1000 * US);
+	CU_ASSERT_EQUAL(w->time.ready_ns, 10 * 6000 * US);
+	CU_ASSERT_DOUBLE_EQUAL(w->loop_time.outside_ready_ns + w->loop_time.round_ready_ns,
+			       10 * 6000 * US, 100);
+	CU_ASSERT(w->loop_time.outside_ns > 10 * 19000 * US);
+	story_free(&s);
+}
+
+/* Of a wait that is told behind a short time awake the rest was in waits before. */
+static void test_no_more_than_a_round_lacked_was_a_wait_for_a_cpu_in_it(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 1000);
+	story_park(&s, 0, 2000, 3000);
+	story_unpark(&s, 0, 12000, 3000);
+	story_put_aside(&s, 0, 14000, 5000);
+	story_park(&s, 0, 14000, 4000);
+	story_analyse(&s);
+	CU_ASSERT_EQUAL(worker(&s, 0)->loop_time.round_ready_ns, 1000 * US);
+	CU_ASSERT_EQUAL(worker(&s, 0)->loop_time.wait_ready_ns, 4000 * US);
+	CU_ASSERT_EQUAL(worker(&s, 0)->loop_time.asleep_ns, 6000 * US);
+	story_free(&s);
+}
+
 static void test_last_round_counts_without_a_park_behind_it(void)
 {
 	struct story s;
@@ -407,6 +502,13 @@ static const CU_TestInfo tests[] = {
 	{ "busy is the time in callbacks and not all that a loop is awake",
 	  test_busy_is_the_time_in_callbacks_and_not_all_that_a_loop_is_awake },
 	{ "wait by a poll of the program's own is a park", test_wait_by_a_poll_of_the_programs_own_is_a_park },
+	{ "round that waited for a CPU was awake, and its wait is the machine's",
+	  test_round_that_waited_for_a_cpu_was_awake_and_its_wait_is_the_machine_s },
+	{ "round that waited in check() was awake", test_round_that_waited_in_check_was_awake },
+	{ "sleep between rounds is no wait for a CPU, and both accounts say so",
+	  test_sleep_between_rounds_is_no_wait_for_a_cpu_and_both_accounts_say_so },
+	{ "no more than a round lacked was a wait for a CPU in it",
+	  test_no_more_than_a_round_lacked_was_a_wait_for_a_cpu_in_it },
 	{ "last round counts without a park behind it", test_last_round_counts_without_a_park_behind_it },
 	{ "last round was on the CPU, but for what its calls tell",
 	  test_last_round_was_on_the_cpu_but_for_what_its_calls_tell },
