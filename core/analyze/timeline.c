@@ -166,6 +166,8 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 	int err = d9__timeline_close(timeline, worker, ns);
 
 	end_gap(worker, ns);
+	if (!resumed && !task->callback->each_round)
+		d9__returns_call(&worker->returns, task->reason, task->next_delay_ns);
 	d9__time_period_begin(&worker->period);
 	if (worker->piece.task)
 		worker->piece.task->pieces--;
@@ -483,11 +485,16 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 		 asleep_ns = slept_ns(worker, wall_ns, told_ns + ready_ns),
 		 before_ns = worker->time.on_cpu_ns + worker->time.blocked_ns;
 	uint64_t grown = grown_ns(worker, cpu_ns);
+	const struct d9__loop_time *time = &worker->loop_time;
 	struct d9__loop_awake awake = { .read_ns = worker->period.read_ns,
 					.slept_ns = asleep_ns,
 					.ready_ns = ready_ns };
 	double ratio = 1;
 
+	if (time->outside_told_n && worker->cpu_seen)
+		d9__returns_measure(&worker->returns, time->outside_told_n, time->outside_told_ns,
+				    asleep_ns, time->outside_longest_ns,
+				    time->outside_longest_at_ns);
 	/* It slept for the rest, in a wait that the program itself has around its loop. */
 	wall_ns -= asleep_ns;
 	worker->parked_ns += asleep_ns;
@@ -637,8 +644,10 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		worker->parked_ns += ns - worker->park.ns;
 		err = d9__rounds_unpark(worker, ns, ns - worker->park.ns);
 		/* A thread that is put aside while it only looks does not sleep. */
-		if (ns - worker->park.ns >= SLEPT_NS + (wait_ns == UINT64_MAX ? 0 : wait_ns))
+		if (ns - worker->park.ns >= SLEPT_NS + (wait_ns == UINT64_MAX ? 0 : wait_ns)) {
 			d9__replay_slept(worker, worker->park.ns, ns);
+			d9__returns_slept(&worker->returns);
+		}
 		d9__kernel_backlog_round(&worker->natural, worker->park.ns, ns,
 				  wait_ns != UINT64_MAX ? wait_ns : 0);
 		worker->slept.from_ns = worker->park.ns;

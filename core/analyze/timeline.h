@@ -12,6 +12,7 @@
 #include "analyze/loop_time.h"
 #include "analyze/off_time.h"
 #include "analyze/replay.h"
+#include "analyze/returns.h"
 #include "analyze/rounds.h"
 #include "analyze/starved.h"
 #include "analyze/tasks.h"
@@ -212,6 +213,7 @@ struct d9__worker {
 	struct d9__rounds rounds;
 	struct d9__starved starved;
 	struct d9__newest_wake wake;
+	struct d9__returns returns; /* from outside of its loop */
 	struct d9__period period;
 	struct d9__replay replay;
 	struct d9__kernel_backlog natural;

@@ -18,8 +18,19 @@
 /* A program that starts may look into its loop now and then for so long. */
 #define START_NS (500 * D9__MS_NS)
 
+/*
+ * A program that looks at its loop once for each of its 60 frames a second means it.  Times outside
+ * that are no longer on average are no matter for those who wait.
+ */
+#define FRAME_NS (17 * D9__MS_NS)
+
 /* Functions that are told apart. */
 #define FUNCTIONS_MAX 16
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
 
 /* ---- by samples: which function it was ---- */
 
@@ -190,13 +201,25 @@ static void between_rounds(struct d9__findings *findings, const struct d9__worke
 				 d9__units_count(time->outside_n).text);
 }
 
+/* Whether callbacks wait for what the thread does there, and for how it sleeps. */
+static bool are_waited_for(const struct d9__worker *worker)
+{
+	const struct d9__loop_time *time = &worker->loop_time;
+
+	return time->outside_n &&
+	       (time->outside_ns + time->outside_asleep_ns) / time->outside_n >= FRAME_NS &&
+	       d9__returns_are_late(&worker->returns);
+}
+
 /*
  * Whether the thread sleeps there for longer than it works: it waits by itself, around its loop.
  * Where the machine explains most of what no reading does, it was ready instead.
  */
 static bool sleeps_outside(const struct d9__loop_time *time, const struct d9__owners *owners)
 {
-	return 2 * owners->machine_part < 1 && 2 * owners->taken_ns < time->outside_asleep_ns &&
+	uint64_t taken_ns = less(owners->taken_ns, time->outside_ready_ns);
+
+	return 2 * owners->machine_part < 1 && 2 * taken_ns < time->outside_asleep_ns &&
 	       time->outside_ns < time->outside_asleep_ns;
 }
 
@@ -210,11 +233,67 @@ void d9__check_between_rounds(struct d9__findings *findings)
 		const struct d9__owners *owners = &findings->owners[i];
 		struct d9__hold hold = hold_of(worker);
 
-		if (!time->outside_ns || sleeps_outside(time, owners))
+		if (!time->outside_ns || (sleeps_outside(time, owners) && !are_waited_for(worker)))
 			continue;
 		if (d9__hold_is_long(findings, &hold) ||
 		    (owners->left_ns >= D9__SECOND_NS &&
 		     d9__owners_share(owners, time->outside_ns) >= SHARE))
 			between_rounds(findings, worker, owners);
+	}
+}
+
+static void sleeps_between(struct d9__findings *findings, const struct d9__worker *worker,
+			   const struct d9__owners *owners)
+{
+	static const char name[] = "sleep between rounds";
+	const struct d9__returns *returns = &worker->returns;
+	uint64_t ns = worker->loop_time.outside_asleep_ns, mean_ns = d9__returns_mean_ns(returns);
+	double share = d9__owners_share(owners, ns);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, returns->longest_ns >= D9__HOLD_ALWAYS_NS ? D9__CRITICAL : D9__WARNING,
+		ns,
+		"Wait in the loop, not beside it: let it watch the descriptor that is read or "
+		"waited "
+		"for there, or set a timer for the nap and let the loop wait until then. Between "
+		"two rounds nothing is served, so that callbacks that are ready meanwhile wait for "
+		"the end of the sleep. If it is a poll() of the loop's own descriptors, and ends "
+		"with them, none does.",
+		"Worker %" PRIu64
+		"'s thread sleeps between its loop's rounds, outside of it: %s in all, %.0f %% of "
+		"the time, %s each time, up to %s. Callbacks were ready in %s of %s times when it "
+		"came back.",
+		worker->id, d9__units_ns(ns).text, 100 * share, d9__units_ns(mean_ns).text,
+		d9__units_ns(returns->longest_ns).text, d9__units_count(returns->found).text,
+		d9__units_count(returns->n).text);
+	d9__finding_set_name(findings, finding, name, strlen(name));
+	d9__finding_set_brief(
+		findings, finding, "%s outside of the loop, up to %s at once, %.0f %% of the time",
+		d9__units_ns(ns).text, d9__units_ns(returns->longest_ns).text, 100 * share);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence) { .at_ns = returns->longest_at_ns,
+							  .duration_ns = returns->longest_ns,
+							  .has_worker = true,
+							  .worker = worker->id },
+				 "the longest; callbacks were ready behind %s of %s",
+				 d9__units_count(returns->found).text,
+				 d9__units_count(returns->n).text);
+}
+
+void d9__check_sleeps_between(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+		const struct d9__loop_time *time = &worker->loop_time;
+		const struct d9__owners *owners = &findings->owners[i];
+
+		/* Of more work than sleep the work is told. */
+		if (owners->left_ns >= D9__SECOND_NS && are_waited_for(worker) &&
+		    time->outside_asleep_ns > time->outside_ns &&
+		    d9__owners_share(owners, time->outside_asleep_ns) >= SHARE)
+			sleeps_between(findings, worker, owners);
 	}
 }

@@ -50,6 +50,7 @@ void d9__check_idle_workers(struct d9__findings *findings);
 
 /* check_between.c */
 void d9__check_between_rounds(struct d9__findings *findings);
+void d9__check_sleeps_between(struct d9__findings *findings);
 
 /* check_budget.c */
 void d9__check_many_wakes(struct d9__findings *findings);

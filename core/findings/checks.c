@@ -41,6 +41,7 @@ static const struct {
 	{ "stale-clock", D9__ABOUT_TIME, d9__check_stale_clock },
 	{ "timer-overrun", D9__ABOUT_TIME, d9__check_timer_overrun },
 	{ "between-rounds", D9__ABOUT_TIME, d9__check_between_rounds },
+	{ "sleeps-between", D9__ABOUT_TIME, d9__check_sleeps_between },
 	{ "long-callback", D9__ABOUT_TIME, d9__check_long_callback },
 	{ "running-at-end", D9__ABOUT_TIME, d9__check_running_at_end },
 	{ "blocking", D9__ABOUT_TIME, d9__check_blocking },

@@ -36,7 +36,7 @@ function placeOnAxis(first, trace) {
 }
 
 // Findings about times outside of calls: a call beside such a time is not what they mean.
-const OUTSIDE_CALLS = /^(between-rounds|stopped|inside-library)$/;
+const OUTSIDE_CALLS = /^(between-rounds|sleeps-between|stopped|inside-library)$/;
 
 /** Functions at addresses, innermost first, that the trace does not tell itself; trace.found has them for what is saved. */
 function takeSymbols(trace, frames) {

@@ -163,6 +163,124 @@ static void test_a_program_that_sleeps_between_rounds_is_not_accused_of_work(voi
 	story_free(&s);
 }
 
+/* ---- sleeps ---- */
+
+enum { FD_READY = 1, TIMER_DUE = 2 };
+
+/*
+ * |n| times outside of the loop, each of |work_us| on the CPU and a sleep of |sleep_us|, by half
+ * of it longer and shorter by turns if |uneven|; where the thread comes back the loop sleeps for
+ * |parked_us| until a callback is ready, of a timer |late_us| ago.
+ */
+struct naps {
+	unsigned n;
+	uint64_t work_us, sleep_us, parked_us, late_us;
+	bool uneven;
+};
+
+static void naps(struct story *s, struct naps naps)
+{
+	uint64_t us = 0, cpu_us = 1;
+
+	story_begin(s);
+	story_unpark(s, 0, us, cpu_us);
+	for (unsigned i = 0; i < naps.n; i++) {
+		uint64_t away_us = naps.work_us + naps.sleep_us;
+
+		if (naps.uneven)
+			away_us += i % 2 ? naps.sleep_us / 2 : -(naps.sleep_us / 2);
+		story_outside(s, 0, us + 100, us + 100 + away_us);
+		us += 100 + away_us;
+		cpu_us += 100 + naps.work_us;
+		story_park(s, 0, us, cpu_us);
+		us += naps.parked_us;
+		story_unpark(s, 0, us, cpu_us);
+		story_wake(s, us - naps.late_us, 0, 1, naps.late_us ? TIMER_DUE : FD_READY);
+		story_poll(s, 0, us, us + 50, 1, TICK);
+	}
+	story_park(s, 0, us + 50, cpu_us + 50);
+	story_analyse(s);
+}
+
+static const struct d9__finding *sleeps(const struct story *s)
+{
+	return story_finding_of(s, "sleeps-between");
+}
+
+static int is_told(struct naps what)
+{
+	struct story s;
+	int told;
+
+	naps(&s, what);
+	told = sleeps(&s)->check[0] != 0;
+	story_free(&s);
+	return told;
+}
+
+static void test_even_sleeps_behind_which_callbacks_are_ready_are_a_finding(void)
+{
+	struct story s;
+
+	naps(&s, (struct naps) { .n = 100, .sleep_us = MS(20), .parked_us = 10 });
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "sleeps-between");
+	CU_ASSERT_EQUAL(sleeps(&s)->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->name, "sleep between rounds");
+	CU_ASSERT_STRING_EQUAL(
+		sleeps(&s)->brief,
+		"2.00 s outside of the loop, up to 20.0 ms at once, 99 % of the time");
+	CU_ASSERT(has(sleeps(&s)->message, "20.0 ms each time, up to 20.0 ms. Callbacks were ready "
+					   "in 100 of 100 times when it came back."));
+	CU_ASSERT(has(sleeps(&s)->advice, "Wait in the loop, not beside it"));
+	CU_ASSERT_EQUAL(sleeps(&s)->evidence[0].duration_ns, MS(20) * 1000);
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "");
+	story_free(&s);
+
+	naps(&s, (struct naps) { .n = 20, .sleep_us = MS(120), .parked_us = 10 });
+	CU_ASSERT_EQUAL(sleeps(&s)->severity, D9__CRITICAL);
+	story_free(&s);
+}
+
+static void test_sleep_between_rounds_is_innocent_while_nothing_waits(void)
+{
+	/* The loop itself sleeps until something is ready. */
+	CU_ASSERT_FALSE(is_told((struct naps) { 100, 0, MS(20), MS(3), 0, false }));
+	/* A frame. */
+	CU_ASSERT_FALSE(is_told((struct naps) { 100, 0, MS(16), 10, 0, false }));
+	CU_ASSERT_FALSE(is_told((struct naps) { 1000, 0, MS(1), 10, 0, false }));
+	/* Too little for a share. */
+	CU_ASSERT_FALSE(is_told((struct naps) { 40, 0, MS(20), 10, 0, false }));
+}
+
+/* A program that waits by a poll() of its own for what its loop watches comes back with it. */
+static void test_sleeps_that_end_with_what_they_waited_for_are_uneven(void)
+{
+	CU_ASSERT_FALSE(is_told((struct naps) { 100, 0, MS(20), 10, 0, true }));
+	/* But timers were late. */
+	CU_ASSERT_TRUE(is_told((struct naps) { 100, 0, MS(20), 10, MS(6), true }));
+	CU_ASSERT_FALSE(is_told((struct naps) { 100, 0, MS(20), 10, MS(4), true }));
+}
+
+static void test_work_beside_longer_sleeps_is_told_where_callbacks_wait(void)
+{
+	struct story s;
+
+	naps(&s, (struct naps) { 100, MS(10), MS(14), 10, 0, false });
+	CU_ASSERT_STRING_EQUAL(between(&s)->brief,
+			       "holds the loop 10.0 ms between rounds, 41 % of the time");
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "sleeps-between");
+	story_free(&s);
+
+	naps(&s, (struct naps) { 100, MS(10), MS(14), MS(3), 0, false });
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "");
+	story_free(&s);
+	/* The work is told if it is more. */
+	naps(&s, (struct naps) { 100, MS(14), MS(10), 10, 0, false });
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "");
+	story_free(&s);
+}
+
 static void test_each_loop_is_judged_by_itself(void)
 {
 	struct story s;
@@ -324,6 +442,14 @@ static CU_TestInfo tests[] = {
 	  test_a_tenth_of_a_second_between_two_rounds_is_critical_whatever_its_share },
 	{ "a program that sleeps between rounds is not accused of work",
 	  test_a_program_that_sleeps_between_rounds_is_not_accused_of_work },
+	{ "even sleeps behind which callbacks are ready are a finding",
+	  test_even_sleeps_behind_which_callbacks_are_ready_are_a_finding },
+	{ "sleep between rounds is innocent while nothing waits",
+	  test_sleep_between_rounds_is_innocent_while_nothing_waits },
+	{ "sleeps that end with what they waited for are uneven",
+	  test_sleeps_that_end_with_what_they_waited_for_are_uneven },
+	{ "work beside longer sleeps is told where callbacks wait",
+	  test_work_beside_longer_sleeps_is_told_where_callbacks_wait },
 	{ "each loop is judged by itself", test_each_loop_is_judged_by_itself },
 	{ "what several loops have alike is one finding that names them",
 	  test_what_several_loops_have_alike_is_one_finding_that_names_them },
