@@ -80,6 +80,7 @@ more glib:hold_nested 'blocked-callback ask_user'
 more libevent:hold_between 'between-rounds sweep_cache'
 judged libev:hold_between 'between-rounds sweep_cache'
 more glib:hold_between 'between-rounds sweep_cache'
+judged libev:nap_between 'sleeps-between sleep between rounds' 'Wait in the loop'
 
 # By slept time, whatever the clock says of a write that the kernel interrupted; and advice by the call.
 judged libevent:lock_and_write 'blocked-callback on_request' 'Hold the lock'

@@ -183,12 +183,33 @@ static void sleep_between(bool innocent, double seconds)
 	}
 }
 
+/* ---- naps ---- */
+
+/* A program that looks at its loop between naps: clients come meanwhile.  The innocent twin's naps
+ * are short. */
+static void nap_between(bool innocent, double seconds)
+{
+	struct ev_loop *loop = EV_DEFAULT;
+
+	is_innocent = innocent;
+	ev_timer_init(&keep, on_client, 0.005, 0.005);
+	ev_timer_start(loop, &keep);
+	while (judged_now() < begun + seconds) {
+		judged_sleep(is_innocent ? 1 : 30);
+		ev_run(loop, EVRUN_NOWAIT);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct judged programs[] = {
-		{ "hold_callback", hold_callback }, { "hold_nested", hold_nested },
-		{ "hold_between", hold_between },   { "stale_between", stale_between },
-		{ "sleep_between", sleep_between }, { NULL, NULL },
+		{ "hold_callback", hold_callback },
+		{ "hold_nested", hold_nested },
+		{ "hold_between", hold_between },
+		{ "stale_between", stale_between },
+		{ "sleep_between", sleep_between },
+		{ "nap_between", nap_between },
+		{ NULL, NULL },
 	};
 
 	begun = judged_now();
