@@ -8,8 +8,14 @@
 #define RETURNS_MIN  10
 #define RETURNS_PART 5
 
-/* Sleeps are of one length if they differ from their mean by one part in so many. */
-#define REGULAR_PART 4
+/* Sleeps are of one length if nine of ten are no shorter than this part of the median: a busy
+ * machine makes some of them longer. */
+#define REGULAR_PART 0.75
+
+void d9__returns_release(struct d9__returns *returns)
+{
+	d9__histogram_release(&returns->sleeps);
+}
 
 void d9__returns_come(struct d9__returns *returns, uint64_t ns)
 {
@@ -40,38 +46,39 @@ void d9__returns_slept(struct d9__returns *returns)
 	returns->open = false;
 }
 
-void d9__returns_measure(struct d9__returns *returns, uint64_t n, uint64_t outside_ns,
-			 uint64_t asleep_ns, uint64_t longest_ns, uint64_t at_ns)
+int d9__returns_measure(struct d9__returns *returns, uint64_t n, uint64_t outside_ns,
+			uint64_t asleep_ns, uint64_t longest_ns, uint64_t at_ns)
 {
 	uint64_t mean_ns = n ? asleep_ns / n : 0, others_ns = outside_ns - longest_ns;
 	uint64_t ns = asleep_ns > others_ns + mean_ns ? asleep_ns - others_ns : mean_ns;
 
+	int err = 0;
+
 	if (mean_ns < D9__RETURN_NS)
-		return;
-	returns->sleeps += n;
-	returns->sum_ns += (double)asleep_ns;
-	returns->squares += (double)n * (double)mean_ns * (double)mean_ns;
-	if (ns <= returns->longest_ns)
-		return;
-	returns->longest_ns = ns;
-	returns->longest_at_ns = at_ns;
+		return 0;
+	for (uint64_t i = 0; i < n && !err; i++)
+		err = d9__histogram_add(&returns->sleeps, mean_ns);
+	if (ns > returns->longest_ns) {
+		returns->longest_ns = ns;
+		returns->longest_at_ns = at_ns;
+	}
+	return err;
 }
 
 uint64_t d9__returns_mean_ns(const struct d9__returns *returns)
 {
-	return returns->sleeps ? (uint64_t)(returns->sum_ns / (double)returns->sleeps) : 0;
+	return returns->sleeps.count ? returns->sleeps.sum / returns->sleeps.count : 0;
 }
 
 static bool are_regular(const struct d9__returns *returns)
 {
-	double n = (double)returns->sleeps, mean = returns->sum_ns / n;
-
-	return REGULAR_PART * REGULAR_PART * (returns->squares / n - mean * mean) <= mean * mean;
+	return (double)d9__histogram_quantile(&returns->sleeps, 0.1) >=
+	       REGULAR_PART * (double)d9__histogram_quantile(&returns->sleeps, 0.5);
 }
 
 bool d9__returns_are_late(const struct d9__returns *returns)
 {
-	if (returns->sleeps < RETURNS_MIN || returns->found < RETURNS_MIN ||
+	if (returns->sleeps.count < RETURNS_MIN || returns->found < RETURNS_MIN ||
 	    RETURNS_PART * returns->found < returns->n)
 		return false;
 	return are_regular(returns) ||

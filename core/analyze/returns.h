@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/histogram.h"
 #include "base/time.h"
 
 /* Shorter times outside are no matter, nor is a callback that waits for less. */
@@ -22,14 +23,15 @@ struct d9__returns {
 	uint64_t found; /* behind which callbacks were ready at once */
 	uint64_t late; /* of these, where one of a timer or another thread had waited for so long */
 
-	/* Sleeps outside of that length and more: how many, the sum of their lengths and of their
-	 * squares, and the longest; by readings, that tell of several between two waits together.
-	 */
-	uint64_t sleeps, longest_ns, longest_at_ns;
-	double sum_ns, squares;
+	/* Sleeps outside of that length and more, and the longest; by readings, that tell of
+	 * several between two waits together. */
+	struct d9__histogram sleeps;
+	uint64_t longest_ns, longest_at_ns;
 
 	bool open, seen_found, seen_late; /* of the newest time outside, until the loop sleeps */
 };
+
+void d9__returns_release(struct d9__returns *returns);
 
 /* The thread has come back after |ns|. */
 void d9__returns_come(struct d9__returns *returns, uint64_t ns);
@@ -42,10 +44,10 @@ void d9__returns_slept(struct d9__returns *returns);
 
 /*
  * Between two waits the thread was outside for |outside_ns| in |n| times, of which it slept for
- * |asleep_ns|; |longest_ns| of it, from |at_ns| on, was the longest time.
+ * |asleep_ns|; |longest_ns| of it, from |at_ns| on, was the longest time.  0 or -ENOMEM.
  */
-void d9__returns_measure(struct d9__returns *returns, uint64_t n, uint64_t outside_ns,
-			 uint64_t asleep_ns, uint64_t longest_ns, uint64_t at_ns);
+int d9__returns_measure(struct d9__returns *returns, uint64_t n, uint64_t outside_ns,
+			uint64_t asleep_ns, uint64_t longest_ns, uint64_t at_ns);
 
 /* How long a sleep lasted on average; 0: there was none. */
 uint64_t d9__returns_mean_ns(const struct d9__returns *returns);

@@ -42,6 +42,7 @@ void d9__timeline_release(struct d9__timeline *timeline)
 		d9__histogram_release(&worker->waits);
 		d9__hot_free(worker->beside.hot);
 		free(worker->stale);
+		d9__returns_release(&worker->returns);
 		d9__time_period_release(&worker->period);
 		d9__replay_release(&worker->replay);
 		for (size_t j = 0; j < D9__WORKER_STALLS; j++)
@@ -476,7 +477,7 @@ static void account_burnt(struct d9__worker *worker, uint64_t grown_ns, uint64_t
 		d9__loop_time_burnt(&worker->loop_time, more_ns - looks_ns);
 }
 
-static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
+static int end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 {
 	uint64_t used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
 	uint64_t wall_ns = ns - worker->unpark.ns,
@@ -490,11 +491,12 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 					.slept_ns = asleep_ns,
 					.ready_ns = ready_ns };
 	double ratio = 1;
+	int err = 0;
 
 	if (time->outside_told_n && worker->cpu_seen)
-		d9__returns_measure(&worker->returns, time->outside_told_n, time->outside_told_ns,
-				    asleep_ns, time->outside_longest_ns,
-				    time->outside_longest_at_ns);
+		err = d9__returns_measure(&worker->returns, time->outside_told_n,
+					  time->outside_told_ns, asleep_ns,
+					  time->outside_longest_ns, time->outside_longest_at_ns);
 	/* It slept for the rest, in a wait that the program itself has around its loop. */
 	wall_ns -= asleep_ns;
 	worker->parked_ns += asleep_ns;
@@ -515,13 +517,14 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 	worker->long_periods += wall_ns > D9__MS_NS;
 	worker->starved_periods += wall_ns > D9__MS_NS && ratio < 0.5;
 	if (!worker->cpu_seen)
-		return;
+		return err;
 	for (size_t i = 0; i < D9__WORKER_STALLS; i++) {
 		struct d9__stall *stall = worker->stalls[i];
 
 		if (stall && !stall->cpu_known && stall->start_ns >= worker->unpark.ns)
 			d9__stall_set_cpu(stall, wall_ns, used_ns);
 	}
+	return err;
 }
 
 /* It is awake since its unpark: did callbacks keep it from looking at its descriptors? */
@@ -573,7 +576,7 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 	} else if (worker->unpark.valid) {
 		note_round(worker, ns);
 		end_gap(worker, ns);
-		end_active(worker, ns, cpu_ns);
+		err = end_active(worker, ns, cpu_ns) < 0 ? -ENOMEM : err;
 	} else {
 		forget_period(worker);
 	}

@@ -474,6 +474,23 @@ static void test_loop_has_parts_of_its_waits_too(void)
 	story_free(&s);
 }
 
+static void test_short_calls_share_the_wait_for_a_cpu_of_their_period(void)
+{
+	struct d9__parts parts;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 4);
+	for (unsigned i = 0; i < 8; i++)
+		story_poll(&s, 0, 500 * i, 500 * i + 250, 1, SLOW);
+	story_put_aside(&s, 0, 4000, 2000);
+	story_park(&s, 0, 4000, 4 + 1000);
+	story_analyse(&s);
+	parts = parts_of(&s, SLOW);
+	check(&parts, 500, 1000, 0, 500);
+	story_free(&s);
+}
+
 static void test_more_callbacks_than_are_told_apart_leave_unknown_time(void)
 {
 	struct d9__parts first, last;
@@ -511,6 +528,8 @@ static const CU_TestInfo tests[] = {
 	{ "blocked time is told by function", test_blocked_time_is_told_by_function },
 	{ "short calls share the reading of their period",
 	  test_short_calls_share_the_reading_of_their_period },
+	{ "short calls share the wait for a CPU of their period",
+	  test_short_calls_share_the_wait_for_a_cpu_of_their_period },
 	{ "time without readings is unknown", test_time_without_readings_is_unknown },
 	{ "long call without a reading has what others cannot have used",
 	  test_long_call_without_a_reading_has_what_others_cannot_have_used },
