@@ -260,6 +260,7 @@ void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken
 	size_t at = (worker->n_recent - 1) % D9__WORKER_RECENT;
 	uint64_t whole_ns;
 
+	worker->unpark.taken_ns += taken_ns;
 	if (worker->n_recent == 0 || worker->recent[at].task != task)
 		return;
 	whole_ns = worker->recent[at].end_ns - worker->recent[at].start_ns;
@@ -538,10 +539,8 @@ static void note_round(struct d9__worker *worker, uint64_t ns)
 	    2 * (d9__worker_busy_ns(worker) - worker->unpark.poll_ns) < wall_ns)
 		return;
 	between = d9__worker_between(worker, worker->unpark.ns, ns);
-	/* Time that the kernel took is no part of it: as much of all calls as of those that are
-	 * remembered. */
-	own_ns = (uint64_t)((double)wall_ns * (double)between.busy_ns /
-			    (double)(between.busy_ns + between.taken_ns + 1));
+	/* Time that the kernel took is no part of it. */
+	own_ns = less(wall_ns, worker->unpark.taken_ns + worker->unpark.ready_ns);
 	/* Long calls are told for themselves. */
 	if (8 * between.longest_ns > own_ns || own_ns < D9__LONG_ROUND_NS ||
 	    own_ns <= worker->round.ns)
@@ -671,7 +670,8 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	worker->unpark.poll_ns = d9__worker_busy_ns(worker);
 	worker->unpark.pieces_ns = worker->poll_ns;
 	worker->unpark.polls = worker->polls;
-	worker->unpark.told_ns = worker->unpark.ready_ns = worker->unpark.sources_ns = 0;
+	worker->unpark.told_ns = worker->unpark.taken_ns = 0;
+	worker->unpark.ready_ns = worker->unpark.sources_ns = 0;
 	worker->unpark.tid = tid;
 	if (tid)
 		worker->tid = tid;

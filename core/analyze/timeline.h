@@ -183,6 +183,7 @@ struct d9__worker {
 		uint64_t poll_ns, polls; /* of an unpark: in callbacks so far, and how many */
 		uint64_t pieces_ns;	 /* of an unpark: |poll_ns| of the worker */
 		uint64_t told_ns; /* of an unpark: since then off the CPU in calls that tell it */
+		uint64_t taken_ns; /* of it, ready without one */
 		uint64_t ready_ns;    /* of an unpark: ready since then, or in waits before, as a
 					 RunQueueEvent told */
 		uint64_t sources_ns;  /* of an unpark: in prepare() and check(), as far as told */

@@ -76,7 +76,7 @@ struct machine {
 	double of_unknown, of_asleep;
 };
 
-/* The part of the process's CPU time that its loops used, 0 to 1; |unknown| where it is not told. */
+/* The part of the CPU time that is the loops', 0 to 1; |unknown| where it is not told. */
 static double loops_part(const struct d9__sums *sums, uint64_t loops_ns, double unknown)
 {
 	if (!sums->cpu_ns)

@@ -434,10 +434,11 @@ static void test_round_that_does_not_end_is_told_by_who_keeps_it_going(void)
 }
 
 /*
- * One round of 1,500 calls of 2 ms, of which the kernel took |taken_us| each, while another
- * callback waits for it to end.
+ * One round of 1,500 calls of 2 ms, of which the kernel took |taken_us| of each of the first
+ * |taken|, while another callback waits for it to end.
  */
-static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us, unsigned reason)
+static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us, unsigned taken,
+					      unsigned reason)
 {
 	uint64_t us = 10;
 
@@ -448,7 +449,7 @@ static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us
 	for (unsigned i = 0; i < 1500; i++, us += 2000) {
 		story_wake(s, us, 1, 1, reason);
 		story_poll(s, 0, us, us + 1990, 1, WEB);
-		story_off_cpu(s, 0, us + 1990, 1, 0, taken_us);
+		story_off_cpu(s, 0, us + 1990, 1, 0, i < taken ? taken_us : 0);
 	}
 	story_poll(s, 0, us, us + 10, 2, "app+0x500 @ app+0x510");
 	story_park(s, 0, us + 20, us + 20);
@@ -462,17 +463,22 @@ static void test_endless_round_is_shortened_by_what_the_kernel_took(void)
 	const struct d9__finding *found;
 	struct story s;
 
-	found = round_beside(&s, 0, ACTIVE);
+	found = round_beside(&s, 0, 0, ACTIVE);
 	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
 	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 3.00 s");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
 	story_free(&s);
 
-	found = round_beside(&s, 995, ACTIVE);
+	found = round_beside(&s, 995, 1500, ACTIVE);
 	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
 	CU_ASSERT_EQUAL(found->severity, D9__CRITICAL);
-	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 1.50 s");
+	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 1.51 s");
 	CU_ASSERT(has(found->advice, "event_active()"));
+	story_free(&s);
+
+	/* Not of those that are remembered. */
+	found = round_beside(&s, 1500, 800, ACTIVE);
+	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 1.80 s");
 	story_free(&s);
 }
 
@@ -482,7 +488,7 @@ static void test_endless_round_of_signals_is_told_to_take_fewer(void)
 	const struct d9__finding *found;
 	struct story s;
 
-	found = round_beside(&s, 0, SIGNAL);
+	found = round_beside(&s, 0, 0, SIGNAL);
 	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
 	CU_ASSERT(has(found->advice, "Send fewer signals"));
 	story_free(&s);
