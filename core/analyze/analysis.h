@@ -224,11 +224,13 @@ struct d9__place {
 	} role;
 	const char *function, *file, *module; /* NULL: unknown */
 	unsigned line;
+	const char *outermost; /* function that it was inlined into; NULL: none */
 };
 
 /* Names for people. */
 struct d9__namer {
-	/* Fill the last four; false if no function is known: then it is NULL, or "memcached+0x1a2b0". */
+	/* Fill the last five; false if no function is known: then it is NULL, or
+	 * "memcached+0x1a2b0". */
 	bool (*name)(void *context, struct d9__place *place);
 	void *context;
 	/* Fill in the file |i| that lacks names, with texts that live as long as |context|; false:

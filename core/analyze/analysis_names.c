@@ -108,6 +108,8 @@ static int name_frame(struct d9__samples *samples, struct d9__frame_name *frame,
 	err = keep_text(samples, place->function, &frame->function);
 	if (!err)
 		err = keep_text(samples, place->file, &frame->file);
+	if (!err)
+		err = keep_text(samples, place->outermost, &frame->outermost);
 	return err ? err : keep_text(samples, place->module, &frame->module);
 }
 

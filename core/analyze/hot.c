@@ -232,24 +232,135 @@ const struct d9__stack *d9__hot_next(const struct d9__hot *hot, size_t *place, u
 	return ((const struct hot_stack *)item)->stack;
 }
 
-/* ---- words ---- */
+/* ---- calls out of the program ---- */
 
-/* Of several addresses none is where it is. */
-static const char *told(const struct d9__spot *spot, const struct d9__frame_name *frame)
+/* "write" of "__GI___libc_write", "fork" of "__libc_fork", "sscanf" of "__isoc99_sscanf". */
+static const char *plain_name(const char *function)
 {
-	return is_nameless(frame) && spot->stack_n < spot->n ? frame->module : frame->function;
+	static const char *const prefixes[] = { "_IO_",	 "_",	    "GI_",    "libc_",
+						"vdso_", "isoc99_", "isoc23_" };
+
+	/* The rest of a C++ name would be none. */
+	if (!strncmp(function, "_Z", 2))
+		return function;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]);) {
+		size_t len = strlen(prefixes[i]);
+
+		if (strncmp(function, prefixes[i], len) != 0 || !function[len]) {
+			i++;
+			continue;
+		}
+		function += len;
+		i = 0;
+	}
+	return function;
 }
 
-static void put_spot(FILE *out, const struct d9__spot *spot, uint64_t all)
+/*
+ * The outermost outside of the program's file, else of the C++ library inside of it.  Of functions
+ * that a library's was inlined into, the one that the program called.
+ */
+const char *d9__hot_called_in(const struct d9__callback *callback, const struct d9__stack *stack)
+{
+	size_t own = stack->names ? d9__hot_own_frame(callback, stack) : 0;
+	size_t leaf = own ? d9__hot_leaf(stack) : 0;
+	const struct d9__frame_name *cxx = NULL;
+
+	for (size_t i = own; i > leaf; i--) {
+		const struct d9__frame_name *frame = &stack->names[i - 1];
+
+		if (d9__frame_is_ours(frame))
+			continue;
+		/* Of several addresses none is where it is. */
+		if (!d9__frame_is_program(frame))
+			return is_nameless(frame) ? frame->module
+						  : plain_name(frame->outermost ? frame->outermost
+										: frame->function);
+		if (!cxx && d9__function_is_cxx(frame->function))
+			cxx = frame;
+	}
+	return cxx ? cxx->function : NULL;
+}
+
+static bool is_same_name(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* How often |item| counts among the samples of |spot|, or of its callback for NULL. */
+static uint64_t votes_of(const struct d9__callback *callback, bool off_cpu,
+			 const struct d9__spot *spot, const struct hot_stack *item)
+{
+	const struct d9__stack *stack = item->stack;
+	uint64_t n = off_cpu ? item->off : item->on;
+
+	if (!n || !spot)
+		return n;
+	if (!stack->names || d9__frame_is_ours(&stack->names[0]) ||
+	    !is_same(&spot->stack->names[spot->frame],
+		     &stack->names[d9__hot_own_frame(callback, stack)]))
+		return 0;
+	return n;
+}
+
+/*
+ * The function outside of the program that more than half of the samples of |spot|, or of all of
+ * |callback| for NULL, are in; NULL: none, or too few.  One stack says nothing of it: recursion
+ * makes many of one call.  If a majority is anywhere, it outlives the first round.
+ */
+static const char *majority(const struct d9__callback *callback, bool off_cpu,
+			    const struct d9__spot *spot)
+{
+	uint64_t lead = 0, all = 0, of_most = 0;
+	const char *most = NULL;
+	void *item;
+
+	for (size_t at = 0; (at = d9__table_next(&callback->hot->stacks, at, &item));) {
+		uint64_t n = votes_of(callback, off_cpu, spot, item);
+		const char *name =
+			n ? d9__hot_called_in(callback, ((struct hot_stack *)item)->stack) : NULL;
+
+		if (is_same_name(name, most)) {
+			lead += n;
+		} else if (n > lead) {
+			most = name;
+			lead = n - lead;
+		} else {
+			lead -= n;
+		}
+	}
+	for (size_t at = 0; most && (at = d9__table_next(&callback->hot->stacks, at, &item));) {
+		uint64_t n = votes_of(callback, off_cpu, spot, item);
+
+		all += n;
+		if (n &&
+		    is_same_name(d9__hot_called_in(callback, ((struct hot_stack *)item)->stack),
+				 most))
+			of_most += n;
+	}
+	return 2 * of_most > all && of_most >= D9__HOT_FEW ? most : NULL;
+}
+
+const char *d9__hot_called(const struct d9__callback *callback)
+{
+	return callback->hot ? majority(callback, false, NULL) : NULL;
+}
+
+/* ---- words ---- */
+
+static void put_spot(FILE *out, const struct d9__callback *callback, bool off_cpu,
+		     const struct d9__spot *spot, uint64_t all)
 {
 	const struct d9__frame_name *own = &spot->stack->names[spot->frame];
-	const struct d9__frame_name *leaf = &spot->stack->names[d9__hot_leaf(spot->stack)];
+	const char *called = majority(callback, off_cpu, spot);
 
-	fprintf(out, "%.0f %% in %s", 100 * (double)spot->n / (double)all, told(spot, own));
+	/* Of several addresses none is where it is. */
+	fprintf(out, "%.0f %% in %s", 100 * (double)spot->n / (double)all,
+		is_nameless(own) && spot->stack_n < spot->n ? own->module : own->function);
 	if (own->file)
 		fprintf(out, " (%s:%u", own->file, own->line);
-	if (spot->frame && strcmp(leaf->function, own->function) != 0)
-		fprintf(out, "%sin %s", own->file ? ", " : " (", told(spot, leaf));
+	if (called)
+		fprintf(out, "%sin %s", own->file ? ", " : " (", called);
 	else if (!own->file)
 		return;
 	putc(')', out);
@@ -268,7 +379,7 @@ char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu)
 		return NULL;
 	for (size_t i = 0; i < n && spots[i].n >= D9__HOT_FEW; i++) {
 		fprintf(out, "%s", i ? ", " : "");
-		put_spot(out, &spots[i], all);
+		put_spot(out, callback, off_cpu, &spots[i], all);
 	}
 	if (fclose(out)) {
 		free(text);

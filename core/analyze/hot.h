@@ -55,5 +55,19 @@ const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack);
 /* The next of |hot|'s stacks, and how often a call was there on the CPU; NULL: no more.  |*place| begins with 0. */
 const struct d9__stack *d9__hot_next(const struct d9__hot *hot, size_t *place, uint64_t *on);
 
-/* "83 % in render_row (svc.c:88, in memcpy), 10 % in ...", in new memory; NULL: too few samples, or no memory. */
+/*
+ * The function outside of the program, as programs call it ("write"), that the program's innermost
+ * function had called in |stack|, or the module of one without a name; NULL: none.
+ */
+const char *d9__hot_called_in(const struct d9__callback *callback, const struct d9__stack *stack);
+
+/* The one that |callback| was in, on the CPU, by most of all its samples; NULL: there is none, or
+ * too few samples. */
+const char *d9__hot_called(const struct d9__callback *callback);
+
+/*
+ * "83 % in render_row (svc.c:88, in memcpy), 10 % in ...", in new memory; NULL: too few samples, or
+ * no memory.  The function that the program's own had called is told if most of its samples were
+ * there.
+ */
 char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu);

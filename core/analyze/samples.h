@@ -24,6 +24,7 @@ struct d9__frame_name {
 	const char *file, *module; /* NULL: unknown */
 	unsigned line;
 	bool known; /* the function is one */
+	const char *outermost; /* that it was inlined into, as its callers know it; NULL: none */
 };
 
 /* Whether the frame lies in what records, which is no part of the program. */

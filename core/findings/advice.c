@@ -228,74 +228,6 @@ bool d9__finding_looks_starved(const struct d9__findings *findings, const struct
 
 /* ---- what samples found ---- */
 
-/* "write" of "__GI___libc_write", "fork" of "__libc_fork". */
-static const char *plain_name(const char *function)
-{
-	static const char *const prefixes[] = { "_", "GI_", "libc_", "vdso_" };
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]);) {
-		size_t len = strlen(prefixes[i]);
-
-		if (strncmp(function, prefixes[i], len) != 0) {
-			i++;
-			continue;
-		}
-		function += len;
-		i = 0;
-	}
-	return function;
-}
-
-/* The function outside of the program that |callback| had called in |stack|; NULL: none. */
-static const char *called_in(const struct d9__callback *callback, const struct d9__stack *stack)
-{
-	size_t own = stack->names ? d9__hot_own_frame(callback, stack) : 0;
-
-	while (own--)
-		if (!d9__frame_is_ours(&stack->names[own]) &&
-		    !d9__frame_is_program(&stack->names[own]))
-			return plain_name(stack->names[own].function);
-	return NULL;
-}
-
-/* Functions that are told apart. */
-#define CALLED_MAX 8
-
-/* The function in which half of the samples of |callback| and more found it; NULL: there is none,
- * or too few samples. */
-static const char *most_called(const struct d9__callback *callback)
-{
-	struct {
-		const char *name;
-		uint64_t n;
-	} called[CALLED_MAX];
-	const struct d9__stack *stack;
-	size_t n = 0, i;
-	uint64_t on, all = 0;
-
-	for (size_t place = 0;
-	     callback->hot && (stack = d9__hot_next(callback->hot, &place, &on));) {
-		const char *name = called_in(callback, stack);
-
-		all += on;
-		if (!name)
-			continue;
-		for (i = 0; i < n && strcmp(called[i].name, name) != 0; i++)
-			;
-		if (i == CALLED_MAX)
-			continue;
-		if (i == n) {
-			called[n].name = name;
-			called[n++].n = 0;
-		}
-		called[i].n += on;
-	}
-	for (i = 0; i < n; i++)
-		if (2 * called[i].n >= all && called[i].n >= D9__HOT_FEW)
-			return called[i].name;
-	return NULL;
-}
-
 static const char *in_kernel(const struct d9__callback *callback)
 {
 	struct d9__io io = d9__callback_io(callback);
@@ -329,7 +261,7 @@ static const char *of_library(const struct d9__callback *callback)
 
 bool d9__advice_asks_again(const struct d9__callback *callback)
 {
-	const char *call = most_called(callback);
+	const char *call = d9__hot_called(callback);
 
 	return call && is_among(call, ASKS_FOR_LOCK ASKS_FOR_TURN);
 }
@@ -337,7 +269,7 @@ bool d9__advice_asks_again(const struct d9__callback *callback)
 /* By the call in which samples found |callback|; NULL: it is none that has a remedy. */
 static const char *of_call(const struct d9__findings *findings, const struct d9__callback *callback)
 {
-	const char *call = most_called(callback);
+	const char *call = d9__hot_called(callback);
 	struct d9__io io = d9__callback_io(callback);
 
 	if (!call)

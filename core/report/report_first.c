@@ -113,12 +113,12 @@ static char *brief_of(const struct d9__finding *finding)
 }
 
 /*
- * Return the part of |text| that fits in |columns|: whole sentences if they fill half of it, else up to the end of a clause,
- * else of a word.  NULL: out of memory.
+ * Return the part of |text| that fits in |columns|: whole sentences if they fill half of it, else
+ * up to the end of a clause, best outside of parentheses, else of a word.  NULL: out of memory.
  */
 static char *shorten_prose(const char *text, size_t columns)
 {
-	size_t sentence = 0, clause = 0, word = 0, cut;
+	size_t sentence = 0, clause = 0, inner = 0, word = 0, depth = 0, cut;
 	char *out;
 
 	if (strlen(text) <= columns)
@@ -126,16 +126,18 @@ static char *shorten_prose(const char *text, size_t columns)
 	for (size_t i = 0; i < columns && text[i]; i++) {
 		bool ends = text[i + 1] == ' ';
 
+		depth += text[i] == '(';
+		depth -= text[i] == ')' && depth;
 		if (text[i] == '.' && ends)
 			sentence = i + 1;
 		else if (strchr(",;:", text[i]) && ends && i + strlen("...") <= columns)
-			clause = i;
+			*(depth ? &inner : &clause) = i;
 		else if (text[i] == ' ' && i + strlen("...") <= columns)
 			word = i;
 	}
 	if (2 * sentence >= columns)
 		return strndup(text, sentence);
-	cut = 2 * clause >= columns ? clause : word;
+	cut = 2 * clause >= columns ? clause : 2 * inner >= columns ? inner : word;
 	/* A sentence's end needs no other. */
 	if (cut && text[cut - 1] == '.')
 		return strndup(text, cut);

@@ -104,6 +104,8 @@ static bool name_place(void *context, struct d9__place *place)
 	place->file = function->file;
 	place->line = function->line;
 	place->module = function->module;
+	if (frames.n > 1 && function != &frames.items[frames.n - 1])
+		place->outermost = frames.items[frames.n - 1].function;
 	return frames.known;
 }
 

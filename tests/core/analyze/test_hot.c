@@ -239,6 +239,90 @@ static void test_the_work_of_the_recorder_is_that_of_the_function_it_was_done_fo
 	free_stack(clock);
 }
 
+/* A stack of the given names, innermost first: the outermost is the program's. */
+static struct d9__stack *make_deep(size_t number, size_t n, const char *const names[])
+{
+	struct d9__stack *stack = calloc(1, sizeof(*stack) + n * sizeof(stack->addresses[0]));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stack);
+	stack->number = number;
+	stack->n = n;
+	stack->names = calloc(n, sizeof(stack->names[0]));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stack->names);
+	for (size_t i = 0; i < n; i++)
+		stack->names[i] = (struct d9__frame_name) { names[i], NULL, "libc.so.6", 0, true };
+	stack->names[n - 1] = (struct d9__frame_name) { "rank", "svc.c", "app", 6, true };
+	return stack;
+}
+
+/* A sort that calls itself has a stack for each depth, and the most frequent stack is another's. */
+static void test_the_function_that_most_samples_of_a_spot_are_in_is_told_whatever_its_depth(void)
+{
+	static const char *const depths[][6] = {
+		{ "msort_with_tmp", "__GI___qsort_r", "rank" },
+		{ "msort_with_tmp", "msort_with_tmp", "__GI___qsort_r", "rank" },
+		{ "memcpy", "msort_with_tmp", "msort_with_tmp", "__GI___qsort_r", "rank" },
+		{ "random", "rand", "rank" },
+	};
+	static const size_t n[] = { 3, 4, 5, 3 };
+	static const unsigned times[] = { 3, 3, 3, 5 };
+	struct d9__stack *stacks[4];
+
+	for (size_t i = 0; i < 4; i++) {
+		stacks[i] = make_deep(i, n[i], depths[i]);
+		/* Debug information of a library knows what the compiler made of it. */
+		if (i == 2) {
+			stacks[i]->names[n[i] - 2].function = "msort_with_tmp";
+			stacks[i]->names[n[i] - 2].outermost = "__GI___qsort_r";
+		}
+		add(stacks[i], times[i]);
+	}
+	CU_ASSERT_STRING_EQUAL(d9__hot_called(&callback), "qsort_r");
+	check("100 % in rank (svc.c:6, in qsort_r)");
+	for (size_t i = 0; i < 4; i++)
+		free_stack(stacks[i]);
+}
+
+static void test_no_function_is_told_where_none_has_the_most_samples(void)
+{
+	struct d9__stack *compile = make_stack(1, "regcomp", "libc.so.6", "matches", 12);
+	struct d9__stack *run = make_stack(2, "regexec", "libc.so.6", "matches", 13);
+	struct d9__stack *drop = make_stack(3, "regfree", "libc.so.6", "matches", 14);
+
+	add(compile, 5);
+	add(run, 3);
+	add(drop, 2);
+	CU_ASSERT_PTR_NULL(d9__hot_called(&callback));
+	check("100 % in matches (svc.c:12)");
+	/* Nor where the program was found in its own code as often. */
+	drop->names[0] = drop->names[1];
+	add(compile, 5);
+	add(drop, 5);
+	check("100 % in matches (svc.c:12)");
+	add(compile, 6);
+	add(drop, 5);
+	CU_ASSERT_STRING_EQUAL(d9__hot_called(&callback), "regcomp");
+	check("100 % in matches (svc.c:12, in regcomp)");
+	free_stack(compile);
+	free_stack(run);
+	free_stack(drop);
+}
+
+static void test_what_the_recorder_asks_for_is_not_called_by_the_program(void)
+{
+	struct d9__stack *ours = make_stack(1, "clock_gettime", "libc.so.6", "on_timer", 12);
+
+	ours->names[2] = ours->names[1];
+	ours->names[1] = (struct d9__frame_name) { "read_usage", NULL, "libdial9.so.0", 0, true };
+	CU_ASSERT_PTR_NULL(d9__hot_called_in(&callback, ours));
+	/* In front of a function that the program called it only stands. */
+	ours->names[0].function = "__libc_read";
+	ours->names[1] =
+		(struct d9__frame_name) { "hook_read", NULL, "libdial9-preload.so", 0, true };
+	CU_ASSERT_STRING_EQUAL(d9__hot_called_in(&callback, ours), "read");
+	free_stack(ours);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -246,6 +330,12 @@ int main(void)
 		  test_what_a_library_without_names_does_is_told_by_its_module },
 		{ "what a library does is told as the function that asked for it",
 		  test_what_a_library_does_is_told_as_the_function_that_asked_for_it },
+		{ "the function that most samples of a spot are in is told, whatever its depth",
+		  test_the_function_that_most_samples_of_a_spot_are_in_is_told_whatever_its_depth },
+		{ "no function is told where none has the most samples",
+		  test_no_function_is_told_where_none_has_the_most_samples },
+		{ "what the recorder asks for is not called by the program",
+		  test_what_the_recorder_asks_for_is_not_called_by_the_program },
 		{ "what the C++ library does in the program is told likewise",
 		  test_what_the_cxx_library_does_in_the_program_is_told_likewise },
 		{ "what the recorder does around a call is none of it",
