@@ -105,12 +105,24 @@ const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack)
 	return NULL;
 }
 
+/*
+ * Whether the innermost frame is a jump of the linker's to a library, which has no name of its own:
+ * it is its caller's.
+ */
+static bool is_jump(const struct d9__stack *stack)
+{
+	const struct d9__frame_name *names = stack->names;
+
+	return stack->n > 1 && !names[0].known && names[1].known && names[0].module &&
+	       names[1].module && !strcmp(names[0].module, names[1].module);
+}
+
 /* The program has asked for the work of a library; and its own work inside a library's callback is not the library's. */
 size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
 {
 	size_t cxx = 0;
 
-	for (size_t i = 0, n = inside(stack); i < n; i++) {
+	for (size_t i = is_jump(stack), n = inside(stack); i < n; i++) {
 		if (!d9__frame_is_program(&stack->names[i]))
 			continue;
 		if (!d9__function_is_cxx(stack->names[i].function))
@@ -120,11 +132,11 @@ size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__s
 	/* A template alone, as where the callback itself is one. */
 	if (cxx)
 		return cxx;
-	for (size_t i = 0; i < stack->n; i++)
+	for (size_t i = is_jump(stack); i < stack->n; i++)
 		if (is_own(callback, stack, i))
 			return i;
 	/* Outside of all callbacks, and of the loop library. */
-	for (size_t i = 0;
+	for (size_t i = is_jump(stack);
 	     i < stack->n && !*callback->location && !d9__frame_is_ours(&stack->names[i]); i++)
 		if (d9__frame_is_program(&stack->names[i]))
 			return i;
@@ -257,7 +269,7 @@ static const char *plain_name(const char *function)
 }
 
 /*
- * The outermost outside of the program's file, else of the C++ library inside of it.  Of functions
+ * The outermost outside of the program, else of the C++ library's in the program's file.  Of functions
  * that a library's was inlined into, the one that the program called.
  */
 const char *d9__hot_called_in(const struct d9__callback *callback, const struct d9__stack *stack)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/hot.h"
 #include "base/utf8.h"
 #include "findings/check_parts.h"
 #include "findings/owners.h"
@@ -263,6 +264,16 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 	       (time->busy.longest_ns >= BUSY_NS ||
 		(time->busy.ns >= LEAST_NS &&
 		 BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));
+}
+
+char *d9__owners_place(const struct d9__worker *worker, const struct d9__owners *owners)
+{
+	const struct d9__owner *most = &owners->items[0];
+
+	if (!d9__owners_saturated(worker, owners) || most->kind != D9__OWNER_CALLBACK ||
+	    2 * most->blocked_ns > most->ns)
+		return NULL;
+	return d9__hot_describe(most->callback, false);
 }
 
 bool d9__owners_move_data(const struct d9__owners *owners)

@@ -64,6 +64,13 @@ struct d9__owners *d9__owners_make(const struct d9__sums *sums);
  */
 bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owners *owners);
 
+/*
+ * "80 % in find_session (svc.c:6)", in new memory: where the largest owner of a loop that is at its
+ * limit was found on the CPU.  NULL: no callback has most of it, or that sleeps, or samples are too
+ * few.
+ */
+char *d9__owners_place(const struct d9__worker *worker, const struct d9__owners *owners);
+
 /* Whether half of the time in callbacks is of those that read, write or accept, and not asleep. */
 bool d9__owners_move_data(const struct d9__owners *owners);
 

@@ -203,7 +203,49 @@ static void put_line(const struct d9__report_all *all, const struct account *acc
 	free(line);
 }
 
-void d9__report_accounts(const struct d9__report_all *all)
+static bool is_same(const struct d9__callback *a, const struct d9__callback *b)
+{
+	struct d9__shown_name left = d9__finding_name(a), right = d9__finding_name(b);
+
+	return left.len == right.len && !memcmp(left.text, right.text, (size_t)left.len);
+}
+
+/* Whether a finding that is graver than "at its limit" accuses the largest owner of |account|. */
+static bool is_accused(const struct account *account, const struct d9__report_finding *findings,
+		       size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct d9__finding *finding = findings[i].finding;
+
+		if (findings[i].report->analysis == account->a && finding->severity < D9__INFO &&
+		    finding->callback && !finding->machine &&
+		    is_same(finding->callback, account->owners->items[0].callback))
+			return true;
+	}
+	return false;
+}
+
+/* The place is the callback's, on whatever loop: it is told once. */
+static bool is_told_before(const struct account *accounts, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (d9__owners_saturated(accounts[j].worker, accounts[j].owners) &&
+		    accounts[j].owners->items[0].callback == accounts[i].owners->items[0].callback)
+			return true;
+	return false;
+}
+
+static void put_place(struct d9__page *page, const struct account *account)
+{
+	char *place = d9__owners_place(account->worker, account->owners);
+
+	if (place)
+		d9__report_put_labelled(page, "  at: ", place, false);
+	free(place);
+}
+
+void d9__report_accounts(const struct d9__report_all *all,
+			 const struct d9__report_finding *findings, size_t n_findings, bool places)
 {
 	size_t n;
 	struct account *accounts = make_accounts(all, &n);
@@ -212,8 +254,12 @@ void d9__report_accounts(const struct d9__report_all *all)
 		all->page->err = -ENOMEM;
 		return;
 	}
-	for (size_t i = 0; i < n && i < LOOPS_MAX; i++)
+	for (size_t i = 0; i < n && i < LOOPS_MAX; i++) {
 		put_line(all, &accounts[i]);
+		if (places && accounts[i].owners->items[0].callback &&
+		    !is_told_before(accounts, i) && !is_accused(&accounts[i], findings, n_findings))
+			put_place(all->page, &accounts[i]);
+	}
 	if (n > LOOPS_MAX)
 		d9__page_line(all->page, "and %zu more loop%s, awake for %.0f %% at most",
 			      n - LOOPS_MAX, n - LOOPS_MAX == 1 ? "" : "s",
@@ -263,6 +309,7 @@ void d9__report_json_account(struct d9__json *json, const struct d9__worker *wor
 			     const struct d9__owners *owners)
 {
 	const struct d9__loop_time *time = &worker->loop_time;
+	char *place = d9__owners_place(worker, owners);
 
 	d9__json_open(json, "account", '{');
 	d9__json_u64(json, "total_ns", d9__loop_time_total_ns(time));
@@ -279,5 +326,7 @@ void d9__report_json_account(struct d9__json *json, const struct d9__worker *wor
 	d9__json_u64(json, "busy_ns", time->busy.ns);
 	d9__json_u64(json, "busy_longest_ns", time->busy.longest_ns);
 	d9__report_json_owners(json, owners);
+	d9__json_string(json, "on_cpu", place);
 	d9__json_close(json, '}');
+	free(place);
 }

@@ -69,6 +69,7 @@ struct first {
 	size_t n_shown;
 	size_t mark_width, pid_width, name_width;
 	const struct d9__finding *machine; /* it was short of CPU; NULL: not */
+	bool places; /* where loops at their limit are has room, too */
 };
 
 /* ---- what a finding says ---- */
@@ -298,6 +299,18 @@ static void put_effects(struct first *first, const struct d9__finding *finding)
 	free(text);
 }
 
+void d9__report_put_labelled(struct d9__page *page, const char *label, const char *text, bool whole)
+{
+	char *fitting = whole ? strdup(text) : shorten_prose(text, edge_of(page) - INDENT);
+
+	d9__page_put(page, D9__FAINT, label);
+	if (fitting)
+		d9__page_wrap(page, fitting, INDENT, INDENT);
+	else
+		page->err = -ENOMEM;
+	free(fitting);
+}
+
 /*
  * "  at: 83 % in render_row (svc.c:88)", "time: 62 % on CPU, 38 % blocked": |text|, if there is
  * one; in one line, or |whole|: what a call waited for, and who had it.
@@ -305,19 +318,12 @@ static void put_effects(struct first *first, const struct d9__finding *finding)
 static void make_part(struct first *first, struct shown *shown, enum part part, const char *label,
 		      const char *text, bool whole)
 {
-	char *fitting;
 	size_t size;
 	FILE *out = text ? begin_part(first->page, &shown->parts[part], &size) : NULL;
 
 	if (!out)
 		return;
-	fitting = whole ? strdup(text) : shorten_prose(text, edge_of(first->page) - INDENT);
-	d9__page_put(first->page, D9__FAINT, label);
-	if (fitting)
-		d9__page_wrap(first->page, fitting, INDENT, INDENT);
-	else
-		first->page->err = -ENOMEM;
-	free(fitting);
+	d9__report_put_labelled(first->page, label, text, whole);
 	end_part(first->page, out, &shown->parts[part], &shown->lines[part]);
 }
 
@@ -475,12 +481,24 @@ static unsigned share(struct first *first, unsigned left, unsigned table)
 	return left + kept;
 }
 
+/* How many lines tell all of the worst findings. */
+static unsigned worst_lines(struct first *first)
+{
+	struct shown *worst[FINDINGS_WHOLE];
+	unsigned lines = 0;
+
+	for (size_t i = 0, n = find_worst(first, worst); i < n; i++)
+		for (enum part part = PART_LINE; part < PARTS; part++)
+			lines += worst[i]->lines[part];
+	return lines;
+}
+
 /* ---- lines ---- */
 
 static void put_headline(struct first *first)
 {
 	d9__report_headline(first->all, first->items, first->n);
-	d9__report_accounts(first->all);
+	d9__report_accounts(first->all, first->items, first->n, first->places);
 	d9__report_fired(first->all);
 }
 
@@ -694,7 +712,7 @@ static void put_measured(struct first *first, struct measured *m)
 
 void d9__report_first(const struct d9__report_all *all)
 {
-	struct first first = { .all = all, .page = all->page };
+	struct first first = { .all = all, .page = all->page, .places = true };
 	struct measured header, end;
 	unsigned left = all->style->lines, fixed;
 
@@ -709,6 +727,12 @@ void d9__report_first(const struct d9__report_all *all)
 		make_parts(&first, &first.shown[i], i ? first.shown[i - 1].item->finding : NULL);
 	header = measured(&first, put_headline);
 	end = measured(&first, put_end);
+	/* The worst findings are told whole before that. */
+	if (header.lines + end.lines + 2 + worst_lines(&first) > left) {
+		first.places = false;
+		free(header.text);
+		header = measured(&first, put_headline);
+	}
 	/*
 	 * One line for what is left out, if something will be; one that less(1) wants to spare before it ends by
 	 * itself, in which the command stands that was typed.

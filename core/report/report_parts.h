@@ -59,8 +59,17 @@ void d9__report_time(const struct d9__report *report, const struct d9__report_st
  * processes. */
 void d9__report_headline(const struct d9__report_all *all, const struct d9__report_finding *findings, size_t n);
 
-/* Print whose the time of the loops was: a line each for those that were awake most. */
-void d9__report_accounts(const struct d9__report_all *all);
+/*
+ * Print whose the time of the loops was: a line each for those that were awake most; and, of loops
+ * at their limit, where the largest owner's time went, unless that has a graver one of the |n|
+ * |findings|, or |places| is false.
+ */
+void d9__report_accounts(const struct d9__report_all *all,
+			 const struct d9__report_finding *findings, size_t n, bool places);
+
+/* "  at: 83 % in render_row (svc.c:88)": |text| behind |label|, in one line, or |whole|. */
+void d9__report_put_labelled(struct d9__page *page, const char *label, const char *text,
+			     bool whole);
 
 /* Whether a loop ran in any process. */
 bool d9__report_has_loops(const struct d9__report_all *all);

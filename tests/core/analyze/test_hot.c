@@ -308,6 +308,24 @@ static void test_no_function_is_told_where_none_has_the_most_samples(void)
 	free_stack(drop);
 }
 
+static void test_a_jump_to_a_library_is_its_callers(void)
+{
+	struct d9__stack *compare = make_stack(1, "strcmp", "libc.so.6", "find_session", 6);
+	struct d9__stack *jump = make_stack(2, "app+0x2120", "app", "find_session", 6);
+	struct d9__stack *stripped = make_stack(3, "app+0x3000", "app", "app+0x4000", 0);
+
+	jump->names[0].known = stripped->names[0].known = stripped->names[1].known = false;
+	stripped->names[1].file = NULL;
+	add(compare, 8);
+	add(jump, 2);
+	check("100 % in find_session (svc.c:6, in strcmp)");
+	add(stripped, 3);
+	check("100 % in app+0x3000");
+	free_stack(compare);
+	free_stack(jump);
+	free_stack(stripped);
+}
+
 static void test_what_the_recorder_asks_for_is_not_called_by_the_program(void)
 {
 	struct d9__stack *ours = make_stack(1, "clock_gettime", "libc.so.6", "on_timer", 12);
@@ -334,6 +352,7 @@ int main(void)
 		  test_the_function_that_most_samples_of_a_spot_are_in_is_told_whatever_its_depth },
 		{ "no function is told where none has the most samples",
 		  test_no_function_is_told_where_none_has_the_most_samples },
+		{ "a jump to a library is its caller's", test_a_jump_to_a_library_is_its_callers },
 		{ "what the recorder asks for is not called by the program",
 		  test_what_the_recorder_asks_for_is_not_called_by_the_program },
 		{ "what the C++ library does in the program is told likewise",
