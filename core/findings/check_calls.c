@@ -16,6 +16,8 @@
 #define EXAMPLES 3
 
 #define BRIEF_MAX 55
+/* With a share of the time. */
+#define SHARE_BRIEF_MAX 58
 
 /*
  * A callback that ran for so long when the trace ended is told.  Shorter calls may just have been cut, where the segment
@@ -347,22 +349,56 @@ static void describe_blocked(const struct d9__finding_blocked *blocked, char *bu
 		 blocked->holder[0] ? ", held by " : "", blocked->holder, blocked->holder[0] ? "," : "");
 }
 
+/* ", 87 % of the time in all", where |callback| has much of its loop's time; else nothing. */
+static void describe_share(const struct d9__findings *findings, const struct d9__callback *callback,
+			   bool in_all, char *buf, size_t size)
+{
+	double share = d9__owners_share_of(findings->analysis, findings->owners, callback);
+
+	buf[0] = '\0';
+	if (share >= D9__TOLD_SHARE)
+		snprintf(buf, size, ", %.0f %% of the time%s", 100 * share,
+			 in_all ? " in all" : "");
+}
+
+/*
+ * |text|, which |calls| of |callback| did; and how much of its loop's time it has: few long calls
+ * would belie that, and give way to it.
+ */
+static void set_counted_brief(struct d9__findings *findings, struct d9__finding *finding,
+			      const struct d9__callback *callback, uint64_t calls, const char *text)
+{
+	char times[256], share[64], both[320];
+
+	snprintf(times, sizeof(times), ", %s of %s calls", d9__units_count(calls).text,
+		 d9__units_count(callback->calls).text);
+	describe_share(findings, callback, false, share, sizeof(share));
+	snprintf(both, sizeof(both), "%s%s", times, share);
+	if (share[0] &&
+	    (2 * calls < callback->calls || strlen(text) + strlen(both) > SHARE_BRIEF_MAX))
+		describe_share(findings, callback, true, both, sizeof(both));
+	else if (!share[0] && strlen(text) + strlen(times) > BRIEF_MAX)
+		both[0] = '\0';
+	d9__finding_set_brief(findings, finding, "%s%s", text, both);
+}
+
 /* With the function that holds the lock, or else calls, where that leaves it short. */
 static void set_blocked_brief(struct d9__findings *findings, struct d9__finding *finding, uint64_t calls,
 			      const struct d9__callback *callback, const struct d9__finding_blocked *blocked, uint64_t ns)
 {
 	bool held = blocked->held_in[0];
 	const char *in = held ? blocked->held_in : blocked->function;
-	char begin[256], times[256], text[512];
+	char begin[256], text[512], share[64];
 
-	snprintf(begin, sizeof(begin), "%s %s %s %s", blocked->lock ? "waits" : "blocks", d9__units_ns(ns).text,
-		 blocked->lock ? "for" : "in", blocked->what);
-	snprintf(times, sizeof(times), ", %s of %s calls", d9__units_count(calls).text,
-		 d9__units_count(callback->calls).text);
+	describe_share(findings, callback, true, share, sizeof(share));
+	snprintf(begin, sizeof(begin), "%s %s %s %s", blocked->lock ? "waits" : "blocks",
+		 d9__units_ns(ns).text, blocked->lock ? "for" : "in", blocked->what);
 	snprintf(text, sizeof(text), "%s%s%s", begin, held ? " held in " : " at ", in);
-	if (!in[0] || strlen(text) > BRIEF_MAX)
+	/* The call's place stands below; the holder's only here. */
+	if (!in[0] || strlen(text) > BRIEF_MAX ||
+	    (!held && share[0] && strlen(text) + strlen(share) > SHARE_BRIEF_MAX))
 		snprintf(text, sizeof(text), "%s", begin);
-	d9__finding_set_brief(findings, finding, "%s%s", text, strlen(text) + strlen(times) > BRIEF_MAX ? "" : times);
+	set_counted_brief(findings, finding, callback, calls, text);
 }
 
 /*
@@ -529,6 +565,16 @@ static void add_convoy(struct d9__findings *findings, struct d9__finding *findin
 				   loops);
 }
 
+static void set_slept_brief(struct d9__findings *findings, struct d9__finding *finding,
+			    const struct d9__callback *callback, uint64_t calls, uint64_t ns,
+			    const char *place)
+{
+	char text[192];
+
+	snprintf(text, sizeof(text), "sleeps %s %.40s", d9__units_ns(ns).text, place);
+	set_counted_brief(findings, finding, callback, calls, text);
+}
+
 static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *most = most_blocked(findings, callback);
@@ -592,10 +638,8 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	if (known)
 		set_blocked_brief(findings, finding, calls, callback, &blocked, most->blocked_ns);
 	else
-		d9__finding_set_brief(
-			findings, finding, "sleeps %s %.40s, %s of %s calls",
-			d9__units_ns(most->blocked_ns).text, pages || asleep[0] ? place : "inside",
-			d9__units_count(calls).text, d9__units_count(callback->calls).text);
+		set_slept_brief(findings, finding, callback, calls, most->blocked_ns,
+				pages || asleep[0] ? place : "inside");
 	if (known)
 		snprintf(place, sizeof(place), "%s %s", blocked.lock ? "waiting for" : "in",
 			 blocked.what);
@@ -713,6 +757,15 @@ static void describe_taken(const struct d9__stall *stall, uint64_t told_ns, char
 	snprintf(buf, size, "%s%s", whole, taken);
 }
 
+static void set_blocks_brief(struct d9__findings *findings, struct d9__finding *finding,
+			     const struct d9__callback *callback, uint64_t calls, uint64_t ns)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "blocks the loop %s", d9__units_ns(ns).text);
+	set_counted_brief(findings, finding, callback, calls, text);
+}
+
 static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *worst = callback->stalls[0].stall;
@@ -747,10 +800,13 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 		d9__units_count(calls).text, d9__units_count(callback->calls).text,
 		d9__units_ns(limit).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
-	d9__finding_set_brief(findings, finding,
-			      preempted ? "took %s, preempted as it seems, %s of %s calls"
-					: "blocks the loop %s, %s of %s calls",
-			      d9__units_ns(told_ns).text, d9__units_count(calls).text, d9__units_count(callback->calls).text);
+	if (preempted)
+		d9__finding_set_brief(findings, finding,
+				      "took %s, preempted as it seems, %s of %s calls",
+				      d9__units_ns(told_ns).text, d9__units_count(calls).text,
+				      d9__units_count(callback->calls).text);
+	else
+		set_blocks_brief(findings, finding, callback, calls, told_ns);
 	tell_open(findings, finding, callback, worst, told_ns, "computing");
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (callback->stalls[i].ns > limit)

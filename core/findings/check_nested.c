@@ -9,6 +9,7 @@
 #include "analyze/stalls.h"
 #include "findings/check_parts.h"
 #include "findings/hold.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* Shorter ones are not worth telling. */
@@ -166,6 +167,7 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char deep[64] = "", what[256];
+	double share = d9__owners_open_share(findings->analysis, findings->owners, callback);
 
 	if (callback->nested.depth > 1)
 		snprintf(deep, sizeof(deep), ", %u loops in each other", callback->nested.depth);
@@ -195,7 +197,12 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 		d9__units_count(callback->nested.calls).text, d9__units_count(callback->calls).text,
 		d9__units_ns(callback->nested.ns).text, deep);
 	d9__finding_set_callback(findings, finding, callback);
-	d9__finding_set_brief(findings, finding, "%s", what);
+	if (share >= D9__TOLD_SHARE)
+		d9__finding_set_brief(
+			findings, finding, "%s a loop inside for %s, %.0f %% of the time in all",
+			polled ? "polls" : "runs", d9__units_ns(open_ns).text, 100 * share);
+	else
+		d9__finding_set_brief(findings, finding, "%s", what);
 	if (stall)
 		add_longest(findings, finding, callback, stall);
 	/* Its own time may still be too long. */

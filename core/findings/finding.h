@@ -62,7 +62,7 @@ struct d9__finding {
 	char *name;          /* the function, span or loop it is about, or NULL */
 	/* "182 ms": the first in |brief| that has a unit, which the card shows; or NULL */
 	char *figure;
-	/* |message| in a verb phrase without the name, at most 55 characters, or NULL */
+	/* |message| in a verb phrase without the name, at most 70 characters, or NULL */
 	char *brief;
 	/* "83 % in render_row (svc.c:88)": where its callback was found on the CPU; or NULL */
 	char *hot;
@@ -159,6 +159,12 @@ void d9__finding_append(struct d9__findings *findings, struct d9__finding *findi
 void d9__finding_set_brief(struct d9__findings *findings, struct d9__finding *finding,
 			   const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * From this share of its loop's time on the brief of a callback's calls tells it: few long ones may
+ * be the least of it.
+ */
+#define D9__TOLD_SHARE 0.1
 
 /* |finding| is about the machine, and not about the program: its brief says what is with it. */
 void d9__finding_set_machine(struct d9__findings *findings, struct d9__finding *finding,

@@ -118,10 +118,10 @@ static bool is_same(const struct d9__callback *a, const struct d9__callback *b)
 }
 
 /* Callbacks of one name are one owner: a function may be registered at several places. */
-static struct d9__owner *find(struct d9__owners *owners, const struct d9__owner *owner)
+static const struct d9__owner *find(const struct d9__owners *owners, const struct d9__owner *owner)
 {
 	for (size_t i = 0; i < owners->n; i++) {
-		struct d9__owner *item = &owners->items[i];
+		const struct d9__owner *item = &owners->items[i];
 
 		if (item->kind == owner->kind && item->callback && owner->callback &&
 		    is_same(item->callback, owner->callback))
@@ -143,7 +143,8 @@ static void move_up(struct d9__owners *owners, struct d9__owner *item)
 
 static void add(struct d9__owners *owners, const struct d9__owner *owner)
 {
-	struct d9__owner *item = owner->ns ? find(owners, owner) : NULL;
+	const struct d9__owner *found = owner->ns ? find(owners, owner) : NULL;
+	struct d9__owner *item = found ? &owners->items[found - owners->items] : NULL;
 
 	owners->awake_ns += owner->ns;
 	if (item) {
@@ -254,6 +255,36 @@ struct d9__owners *d9__owners_make(const struct d9__sums *sums)
 double d9__owners_share(const struct d9__owners *owners, uint64_t ns)
 {
 	return owners->left_ns ? (double)ns / (double)owners->left_ns : 0;
+}
+
+double d9__owners_share_of(const struct d9__analysis *a, const struct d9__owners *owners,
+			   const struct d9__callback *callback)
+{
+	const struct d9__owner of = { .kind = D9__OWNER_CALLBACK, .callback = callback };
+	double most = 0;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__owner *owner = find(&owners[i], &of);
+		double share = owner ? d9__owners_share(&owners[i], owner->ns) : 0;
+
+		if (owners[i].left_ns >= LEAST_NS && share > most)
+			most = share;
+	}
+	return most;
+}
+
+double d9__owners_open_share(const struct d9__analysis *a, const struct d9__owners *owners,
+			     const struct d9__callback *callback)
+{
+	uint64_t open_ns = callback->durations.sum + callback->nested.ns, all_ns = 0;
+
+	for (size_t i = 0; i < callback->n_on && i < a->timeline.n; i++)
+		if (callback->on[i] && callback->on[i]->calls)
+			all_ns += owners[i].left_ns + owners[i].taken_ns;
+	/* Calls inside each other are open at once. */
+	if (all_ns < LEAST_NS || callback->nested.depth > 1 || open_ns > all_ns)
+		return 0;
+	return (double)open_ns / (double)all_ns;
 }
 
 bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owners *owners)

@@ -83,6 +83,17 @@ bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners 
 /* |ns| as a share of what was left to the loop, 0 to 1. */
 double d9__owners_share(const struct d9__owners *owners, uint64_t ns);
 
+/*
+ * The share of |callback| on the loop of which it has most, and of which enough time is left to
+ * judge one; 0: on none.
+ */
+double d9__owners_share_of(const struct d9__analysis *a, const struct d9__owners *owners,
+			   const struct d9__callback *callback);
+
+/* Of all the time of the loops that called |callback|, how much it was open with loops inside. */
+double d9__owners_open_share(const struct d9__analysis *a, const struct d9__owners *owners,
+			     const struct d9__callback *callback);
+
 /* Into |buf| the owner's name: a function's, "library", "between rounds"; returns |buf|. */
 const char *d9__owner_name(const struct d9__owner *owner, char *buf, size_t size);
 
