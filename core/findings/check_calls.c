@@ -368,15 +368,15 @@ static void describe_share(const struct d9__findings *findings, const struct d9_
 static void set_counted_brief(struct d9__findings *findings, struct d9__finding *finding,
 			      const struct d9__callback *callback, uint64_t calls, const char *text)
 {
+	bool few = 2 * calls < callback->calls;
 	char times[256], share[64], both[320];
 
 	snprintf(times, sizeof(times), ", %s of %s calls", d9__units_count(calls).text,
 		 d9__units_count(callback->calls).text);
 	describe_share(findings, callback, false, share, sizeof(share));
 	snprintf(both, sizeof(both), "%s%s", times, share);
-	if (share[0] &&
-	    (2 * calls < callback->calls || strlen(text) + strlen(both) > SHARE_BRIEF_MAX))
-		describe_share(findings, callback, true, both, sizeof(both));
+	if (share[0] && (few || strlen(text) + strlen(both) > SHARE_BRIEF_MAX))
+		describe_share(findings, callback, few, both, sizeof(both));
 	else if (!share[0] && strlen(text) + strlen(times) > BRIEF_MAX)
 		both[0] = '\0';
 	d9__finding_set_brief(findings, finding, "%s%s", text, both);

@@ -90,7 +90,8 @@ void d9__report_cell_callback(struct d9__grid *grid, const struct d9__callback *
 		grid->failed = true;
 		return;
 	}
-	d9__grid_cell(grid, text, at ? len + strlen(loops) : 0);
+	/* The name stays whole as long as it can. */
+	d9__grid_cell(grid, text, at ? len + strlen(loops) : loops[0] ? len : 0);
 	free(text);
 }
 

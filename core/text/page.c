@@ -227,12 +227,15 @@ char *d9__page_shorten(const struct d9__page *page, const char *text, size_t kee
 	if (columns <= ELLIPSIS_N)
 		return strndup(text, (size_t)(skip(page, text, columns, false) - text));
 	if (keep && keep <= strlen(text)) {
-		char *start = strndup(text, keep);
+		char *start = strndup(text, keep), *more = start ? strstr(start, " (") : NULL;
 
 		if (!start)
 			return NULL;
 		kept = d9__page_columns(page, start);
-		out = kept + MIN_REST > columns ? d9__page_shorten(page, start, 0, columns) : NULL;
+		out = kept + MIN_REST > columns
+			      ? d9__page_shorten(page, start, more ? (size_t)(more - start) : 0,
+						 columns)
+			      : NULL;
 		free(start);
 		if (kept + MIN_REST > columns)
 			return out;

@@ -51,8 +51,9 @@ size_t d9__page_columns(const struct d9__page *page, const char *text);
 
 /*
  * |text| in at most |columns| columns, in new memory: what does not fit is taken from its middle,
- * sparing the first |keep| bytes; what follows them is left out altogether if little of it would fit, or if
- * they do not fit themselves.  NULL: out of memory.
+ * sparing the first |keep| bytes; what follows them is left out altogether if little of it would
+ * fit, or if they do not fit themselves: then a remark in parentheses gives way before the name in
+ * front of it.  NULL: out of memory.
  */
 char *d9__page_shorten(const struct d9__page *page, const char *text, size_t keep, size_t columns);
 

@@ -476,7 +476,60 @@ static void test_callback_that_reads_in_few_of_its_calls_is_no_finding(void)
 	story_free(&s);
 }
 
+/* ---- few long calls ---- */
+
+/* For 6 s turns of 10 ms, of which the callback has |run_us|, and one call of 60 ms. */
+static const struct d9__finding *one_long_call(struct story *s, uint64_t run_us)
+{
+	story_begin(s);
+	for (uint64_t us = 0; us < SECONDS(6); us += MS(10)) {
+		story_unpark(s, 0, us, 0);
+		story_poll(s, 0, us, us + run_us, 1, ASK);
+		story_park(s, 0, us + run_us, 0);
+	}
+	story_unpark(s, 0, SECONDS(6), 0);
+	story_poll(s, 0, SECONDS(6), SECONDS(6) + MS(60), 1, ASK);
+	story_park(s, 0, SECONDS(6) + MS(60), 0);
+	end(s, SECONDS(6) + MS(70));
+	return story_finding_of(s, "long-callback");
+}
+
+static void test_few_long_calls_are_told_with_the_share_of_the_time_that_all_have(void)
+{
+	struct story s;
+
+	CU_ASSERT_STRING_EQUAL(one_long_call(&s, MS(4))->brief,
+			       "blocks the loop 60.0 ms, 41 % of the time in all");
+	CU_ASSERT(has(story_finding_of(&s, "long-callback")->message, "1 of 601 calls"));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->figure, "60.0 ms");
+	story_free(&s);
+	/* Of little time the calls say more. */
+	CU_ASSERT_STRING_EQUAL(one_long_call(&s, 800)->brief,
+			       "blocks the loop 60.0 ms, 1 of 601 calls");
+	story_free(&s);
+}
+
+static void test_share_of_the_time_stands_beside_calls_that_are_all_long(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (uint64_t us = 0; us < SECONDS(2); us += MS(200)) {
+		story_unpark(&s, 0, us, 0);
+		story_poll(&s, 0, us, us + MS(50), 1, ASK);
+		story_park(&s, 0, us + MS(50), 0);
+	}
+	end(&s, SECONDS(2));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->brief,
+			       "blocks the loop 50.0 ms, 10 of 10 calls, 25 % of the time");
+	story_free(&s);
+}
+
 static CU_TestInfo tests[] = {
+	{ "few long calls are told with the share of the time that all have",
+	  test_few_long_calls_are_told_with_the_share_of_the_time_that_all_have },
+	{ "the share of the time stands beside calls that are all long",
+	  test_share_of_the_time_stands_beside_calls_that_are_all_long },
 	{ "the remedy of short sleeps is that of the few longer ones",
 	  test_remedy_of_short_sleeps_is_that_of_the_few_longer_ones },
 	{ "a callback whose reads bring nothing works for nothing",

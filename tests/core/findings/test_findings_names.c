@@ -84,9 +84,11 @@ static void test_function_that_is_registered_at_two_places_is_one_finding_with_b
 	CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 2);
 	finding = story_finding(&s, 1);
 	CU_ASSERT_STRING_EQUAL(finding->check, "long-callback");
-	CU_ASSERT_STRING_EQUAL(finding->brief, "blocks the loop 31.0 ms, 4 of 4 calls");
+	CU_ASSERT_STRING_EQUAL(finding->brief,
+			       "blocks the loop 31.0 ms, 4 of 4 calls, 21 % of the time");
 	CU_ASSERT_STRING_EQUAL(finding->evidence[finding->n_evidence - 1].text,
-			       "as registered at app+0x110, it blocks the loop 30.0 ms, 4 of 4 calls");
+			       "as registered at app+0x110, it blocks the loop 30.0 ms, 4 of 4 "
+			       "calls, 21 % of the time");
 	story_free(&s);
 }
 

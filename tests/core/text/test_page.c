@@ -71,6 +71,14 @@ static void test_function_is_spared_before_its_site(void)
 	expect_short("handler_of_all @ connection_new server.c:712", 14, 10, "hand...all");
 }
 
+static void test_remark_in_parentheses_gives_way_before_the_name_in_front_of_it(void)
+{
+	expect_short("show (1.19 s in loops) @ main dialog.c:712", 22, 30,
+		     "show (1.19 s in loops)");
+	expect_short("on_order (1.19 s in loops) @ main dialog.c:712", 26, 15, "on_order");
+	expect_short("on_order (1.19 s in loops) @ main dialog.c:712", 26, 7, "on...er");
+}
+
 static void test_paragraph_is_broken_at_spaces(void)
 {
 	struct sink sink;
@@ -197,6 +205,8 @@ static void test_numbers_have_three_digits_and_a_unit(void)
 }
 
 static const CU_TestInfo tests[] = {
+	{ "a remark in parentheses gives way before the name in front of it",
+	  test_remark_in_parentheses_gives_way_before_the_name_in_front_of_it },
 	{ "long names are shortened in the middle", test_long_names_are_shortened_in_the_middle },
 	{ "wide characters take two columns, and are never halved",
 	  test_wide_characters_take_two_columns_and_are_never_halved },
@@ -205,8 +215,10 @@ static const CU_TestInfo tests[] = {
 	{ "number and its unit stay together", test_number_and_its_unit_stay_together },
 	{ "control characters never reach the terminal",
 	  test_control_characters_never_reach_the_terminal },
-	{ "what the locale has not is a question mark", test_what_the_locale_has_not_is_a_question_mark },
-	{ "escapes count as the columns that they take", test_escapes_count_as_the_columns_that_they_take },
+	{ "what the locale has not is a question mark",
+	  test_what_the_locale_has_not_is_a_question_mark },
+	{ "escapes count as the columns that they take",
+	  test_escapes_count_as_the_columns_that_they_take },
 	{ "colours appear only when wanted", test_colours_appear_only_when_wanted },
 	{ "table fits its width by its flexible column",
 	  test_table_fits_its_width_by_its_flexible_column },
