@@ -34,6 +34,7 @@ void d9__returns_call(struct d9__returns *returns, unsigned reason, uint64_t del
 	if (reason != D9__WAKE_FD &&
 	    ((reason != D9__WAKE_TIMER && reason != D9__WAKE_CROSS_THREAD) || !late))
 		return;
+	returns->calls++;
 	returns->found += !returns->seen_found;
 	returns->seen_found = true;
 	late = late && reason != D9__WAKE_FD;

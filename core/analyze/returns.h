@@ -21,7 +21,9 @@
 struct d9__returns {
 	uint64_t n;	/* times outside of D9__RETURN_NS and more */
 	uint64_t found; /* behind which callbacks were ready at once */
-	uint64_t late; /* of these, where one of a timer or another thread had waited for so long */
+	uint64_t calls; /* of them, in all */
+	uint64_t late;	/* of |found|, where one of a timer or another thread had waited for so long
+			 */
 
 	/* Sleeps outside of that length and more, and the longest; by readings, that tell of
 	 * several between two waits together. */

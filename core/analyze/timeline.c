@@ -820,6 +820,15 @@ double d9__worker_busy(const struct d9__worker *worker)
 	return busy_ns < all_ns ? (double)busy_ns / (double)all_ns : all_ns ? 1 : 0;
 }
 
+bool d9__worker_was_missed(const struct d9__worker *worker)
+{
+	const struct d9__loop_time *time = &worker->loop_time;
+
+	return time->outside_n &&
+	       (time->outside_ns + time->outside_asleep_ns) / time->outside_n >= D9__FRAME_NS &&
+	       d9__returns_are_late(&worker->returns);
+}
+
 void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall)
 {
 	size_t i = worker->n_stalls++ % D9__WORKER_STALLS;

@@ -333,6 +333,13 @@ double d9__worker_busy(const struct d9__worker *worker);
 /* Its CPU time as a share of all its time, 0 to 1; below 0 if not recorded. */
 double d9__worker_on_cpu(const struct d9__worker *worker);
 
+/*
+ * Whether callbacks waited for how |worker|'s thread slept outside of its loop, and worked there:
+ * in each of the 60 frames a second that a program draws it may look at its loop once.
+ */
+#define D9__FRAME_NS (17 * D9__MS_NS)
+bool d9__worker_was_missed(const struct d9__worker *worker);
+
 /* Remember |stall| (takes a reference of its own). */
 void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall);
 

@@ -18,12 +18,6 @@
 /* A program that starts may look into its loop now and then for so long. */
 #define START_NS (500 * D9__MS_NS)
 
-/*
- * A program that looks at its loop once for each of its 60 frames a second means it.  Times outside
- * that are no longer on average are no matter for those who wait.
- */
-#define FRAME_NS (17 * D9__MS_NS)
-
 /* Functions that are told apart. */
 #define FUNCTIONS_MAX 16
 
@@ -201,14 +195,18 @@ static void between_rounds(struct d9__findings *findings, const struct d9__worke
 				 d9__units_count(time->outside_n).text);
 }
 
-/* Whether callbacks wait for what the thread does there, and for how it sleeps. */
-static bool are_waited_for(const struct d9__worker *worker)
+/*
+ * Whether callbacks surely waited for how the thread slept there: timers had been due, or more
+ * than one piece came together.  One alone may have ended a poll() that the program has itself, on
+ * what the loop watches.
+ */
+static bool are_waited_for(const struct d9__worker *worker, const struct d9__owners *owners)
 {
-	const struct d9__loop_time *time = &worker->loop_time;
+	const struct d9__returns *returns = &worker->returns;
 
-	return time->outside_n &&
-	       (time->outside_ns + time->outside_asleep_ns) / time->outside_n >= FRAME_NS &&
-	       d9__returns_are_late(&worker->returns);
+	return d9__worker_was_missed(worker) &&
+	       (2 * returns->late >= returns->found || 2 * returns->calls >= 3 * returns->found ||
+		2 * d9__io_useful(&owners->io) >= 3 * returns->found);
 }
 
 /*
@@ -233,7 +231,8 @@ void d9__check_between_rounds(struct d9__findings *findings)
 		const struct d9__owners *owners = &findings->owners[i];
 		struct d9__hold hold = hold_of(worker);
 
-		if (!time->outside_ns || (sleeps_outside(time, owners) && !are_waited_for(worker)))
+		if (!time->outside_ns ||
+		    (sleeps_outside(time, owners) && !are_waited_for(worker, owners)))
 			continue;
 		if (d9__hold_is_long(findings, &hold) ||
 		    (owners->left_ns >= D9__SECOND_NS &&
@@ -252,7 +251,10 @@ static void sleeps_between(struct d9__findings *findings, const struct d9__worke
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(
-		findings, returns->longest_ns >= D9__HOLD_ALWAYS_NS ? D9__CRITICAL : D9__WARNING,
+		findings,
+		!are_waited_for(worker, owners)		    ? D9__INFO
+		: returns->longest_ns >= D9__HOLD_ALWAYS_NS ? D9__CRITICAL
+							    : D9__WARNING,
 		ns,
 		"Wait in the loop, not beside it: let it watch the descriptor that is read or "
 		"waited "
@@ -291,7 +293,7 @@ void d9__check_sleeps_between(struct d9__findings *findings)
 		const struct d9__owners *owners = &findings->owners[i];
 
 		/* Of more work than sleep the work is told. */
-		if (owners->left_ns >= D9__SECOND_NS && are_waited_for(worker) &&
+		if (owners->left_ns >= D9__SECOND_NS && d9__worker_was_missed(worker) &&
 		    time->outside_asleep_ns > time->outside_ns &&
 		    d9__owners_share(owners, time->outside_asleep_ns) >= SHARE)
 			sleeps_between(findings, worker, owners);

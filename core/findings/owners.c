@@ -335,7 +335,8 @@ bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners 
 {
 	for (size_t i = 0; i < a->timeline.n; i++)
 		if (owners[i].left_ns >= LEAST_ROOM_NS &&
-		    d9__owners_share(&owners[i], owners[i].awake_ns) >= ROOM_SHARE)
+		    (d9__owners_share(&owners[i], owners[i].awake_ns) >= ROOM_SHARE ||
+		     d9__worker_was_missed(a->timeline.items[i])))
 			return false;
 	return a->latency.woken_over_5ms == 0 && is_accounted(a);
 }
