@@ -247,8 +247,8 @@ static void divide_ready(struct d9__loop_time *time, const struct d9__loop_awake
 }
 
 /*
- * Of an awake time the stretch without a callback has its part of what the thread needed itself.  A
- * time between rounds has an account of its own.
+ * Of an awake time the stretch without a callback has what the thread needed itself, but for what
+ * the rest of it can have had.  A time between rounds has an account of its own.
  */
 static void note_gap(struct d9__loop_time *time, const struct d9__loop_awake *awake)
 {
@@ -258,7 +258,7 @@ static void note_gap(struct d9__loop_time *time, const struct d9__loop_awake *aw
 	    awake->own_ns > all_ns ||
 	    time->outside_told_ns)
 		return;
-	ns = part_of(awake->own_ns, awake->gap_ns, all_ns);
+	ns = awake->own_ns - least(awake->own_ns, all_ns - awake->gap_ns);
 	if (ns < D9__LONG_STRETCH_NS)
 		return;
 	time->round_n++;

@@ -216,6 +216,29 @@ static void test_longest_time_between_rounds_is_told_without_what_the_machine_to
 	CU_ASSERT_EQUAL(time.outside_max_at_ns, START + MS(40));
 }
 
+/* 100 ms awake, 80 of them without a callback: others had the CPU for most of it, and nothing tells
+ * when. */
+static void test_stretch_without_a_callback_has_what_the_rest_cannot_have_had(void)
+{
+	struct d9__loop_time time = { 0 };
+	struct d9__loop_awake awake = { .from_ns = START,
+					.to_ns = START + MS(100),
+					.own_ns = MS(24),
+					.gap_from_ns = START + MS(10),
+					.gap_ns = MS(80) };
+
+	d9__loop_time_awake(&time, &awake);
+	CU_ASSERT_EQUAL(time.round_n, 0);
+	awake.from_ns += MS(100);
+	awake.to_ns += MS(100);
+	awake.gap_from_ns += MS(100);
+	awake.own_ns = MS(30);
+	d9__loop_time_awake(&time, &awake);
+	CU_ASSERT_EQUAL(time.round_n, 1);
+	CU_ASSERT_EQUAL(time.round_max_ns, MS(10));
+	CU_ASSERT_EQUAL(time.round_max_at_ns, START + MS(110));
+}
+
 static void test_short_times_between_rounds_are_taken_from_rounds_at_the_end(void)
 {
 	struct d9__loop_time time = { 0 };
@@ -584,6 +607,8 @@ static CU_TestInfo tests[] = {
 	  test_time_awake_is_of_callbacks_and_the_round_has_the_rest },
 	{ "time between rounds is work as far as it did not sleep",
 	  test_time_between_rounds_is_work_as_far_as_it_did_not_sleep },
+	{ "stretch without a callback has what the rest cannot have had",
+	  test_stretch_without_a_callback_has_what_the_rest_cannot_have_had },
 	{ "wait for a CPU has its part of callbacks, round and between rounds",
 	  test_wait_for_a_cpu_has_its_part_of_callbacks_round_and_between_rounds },
 	{ "sleep between rounds is guessed only where none was told",
