@@ -244,7 +244,8 @@ static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 	if (!worker->piece.open || sign->task != task->id || sign->ns < worker->piece.start_ns)
 		return 0;
 	sign->open = true;
-	/* A wait in it may have ended since the recorder saw it last. */
+	/* A wait in it may have ended since the recorder saw it last, or a sample may have found
+	 * it. */
 	until_ns = sign->ns > worker->piece.told_until_ns ? sign->ns : worker->piece.told_until_ns;
 	if (until_ns > a->loop_last_ns)
 		a->loop_last_ns = until_ns;

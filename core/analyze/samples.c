@@ -233,13 +233,15 @@ struct d9__absence *d9__samples_absence(const struct d9__samples *samples, uint3
 	return thread ? &thread->absence : NULL;
 }
 
-static int count_in_poll(struct d9__samples *samples, const struct d9__sampled *sampled, struct d9__piece *piece,
-			 const struct d9__stack *stack)
+static int count_in_poll(struct d9__samples *samples, const struct d9__sampled *sampled,
+			 uint64_t ns, struct d9__piece *piece, const struct d9__stack *stack)
 {
 	struct d9__worker *worker = sampled->worker;
 
 	struct d9__callback *callback = running_in(piece);
 
+	if (piece->open && ns >= piece->told_until_ns)
+		piece->told_until_ns = ns + 1;
 	samples->polls += piece->on_samples + piece->off_samples == 0;
 	if (sampled->off_cpu) {
 		samples->off_in_polls++;
@@ -307,7 +309,7 @@ int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampl
 		worker->off.stack = stack;
 	}
 	if (piece)
-		return count_in_poll(samples, sampled, piece, stack);
+		return count_in_poll(samples, sampled, ns, piece, stack);
 	/* A wait is asleep as it should be. */
 	if (!worker->unpark.valid && (!worker->park.valid || off_cpu))
 		return 0;

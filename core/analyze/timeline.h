@@ -36,7 +36,8 @@ struct d9__piece {
 	uint64_t inner_ns, inner_number, inner_run; /* number: which call of |inner|; run: of all */
 
 	uint64_t told_ns; /* in waits that were told one by one */
-	uint64_t told_until_ns; /* the end of the latest of them */
+	uint64_t told_until_ns; /* behind the latest of them, and the latest sample: it was open
+				   then */
 	uint64_t held_up_ns; /* in waits for locks whose holders had no CPU, which are none of those
 			      */
 

@@ -489,8 +489,8 @@ static void add_last_sign(struct d9__builder *note, const struct d9__slot *slot,
 	const struct d9__ring_open *open = find_open(health, slot);
 	uint8_t *p;
 
-	/* The trace has it. */
-	if (open && open->sign_ns == seen_ns)
+	/* The trace has it, and with the function of the program that it is in. */
+	if (open && open->sign_ns && seen_ns - open->sign_ns < D9__OPEN_CALL_NS)
 		return;
 	p = d9__builder_event(note, D9__EVENT_LAST_SIGN, seen_ns, 3 * D9__VARINT_MAX + 4);
 	if (!p)
@@ -512,8 +512,9 @@ static int write_last_signs(struct rescue *r, uint64_t now_ns)
 	const struct d9__ring_inner *inner =
 		(const struct d9__ring_inner *)(const void *)(r->ring->head + D9__RING_INNER_AT);
 	struct d9__builder *note = &r->drain->note;
-	uint64_t told_ns = r->writer.seg.has.last_ns,
-		 seen_ns = told_ns > health->tick_ns ? told_ns : health->tick_ns;
+	/* Behind the event, which is of the time when it was open. */
+	uint64_t told_ns = r->writer.seg.has.last_ns + 1;
+	uint64_t seen_ns = told_ns > health->tick_ns ? told_ns : health->tick_ns;
 	uint32_t no_span;
 
 	/* Switched off, nobody wrote down that it returned. */

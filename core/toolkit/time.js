@@ -14,6 +14,7 @@ import { PARK, pollAt, rowsNamed } from './trace.js';
 
 const LONG_CALL = 1e6; // such calls have readings of their own
 const CPU_STEP = 4096; // CPU times are written in steps of so much
+const CUT = 100e6; // of an open call's time, from here on, looks and samples are believed
 const SAMPLES_FEW = 3; // of fewer no share is told
 const RESUMPTION = 8; // the reason of the wake of a call that goes on behind a loop inside it
 
@@ -55,10 +56,12 @@ function factsOf(trace, worker) {
 	if (!timeFacts.has(trace))
 		timeFacts.set(trace, { workers: new WeakMap(), sampleNs: sampleNs(trace),
 			readings: rowsByWorker(trace, 'OffCpuEvent', ['blocked_ns', 'run_queue_ns', 'voluntary_switches', 'user_cpu_ns', 'system_cpu_ns']),
+			looks: rowsByWorker(trace, 'StuckPollEvent', ['running']),
 			told: rowsByWorker(trace, 'BlockingCallEvent', ['duration_ns', 'held_ns', 'held_ready_ns']) });
 	const facts = timeFacts.get(trace), { samples } = trace;
 	if (!facts.workers.has(worker))
 		facts.workers.set(worker, { sampleNs: facts.sampleNs, high: highest(worker.parks), last: null,
+			cut: worker.running ? null : worker.unended ?? null, looks: facts.looks.get(worker.id) ?? [],
 			readings: facts.readings.get(worker.id) ?? [], told: facts.told.get(worker.id) ?? [],
 			samples: samples.time.filter((_, i) => samples.worker[i] === worker.id && samples.source[i] !== 1) });
 	return facts.workers.get(worker);
@@ -106,6 +109,22 @@ function readingOf(trace, facts, polls, row) {
 	return null;
 }
 
+/** Of the call that the end of the trace cut: by looks, which stand for the time before them, and by samples; else null. */
+function cutReading(facts, polls, row, told) {
+	const { cut, looks, sampleNs: each } = facts, start = polls.start[row], ns = polls.dur[row];
+	if (cut?.start !== start || cut.task !== polls.task[row]) return null;
+	let asleep = 0, before = start, running = true;
+	for (let i = firstRow(looks, start); i < looks.length; i++) {
+		if (looks[i].task_id !== cut.task) continue;
+		running = Boolean(looks[i].running);
+		if (!running) asleep += looks[i].time - before;
+		before = looks[i].time;
+	}
+	if (!running) asleep += start + ns - before;
+	const used = Math.min(ns, each * samplesBetween(facts, start, start + ns)), blocked = Math.min(ns - used, Math.max(asleep, told));
+	return used + blocked < CUT ? null : { blocked_ns: blocked, user_cpu_ns: used };
+}
+
 /** The parts of a call by its own reading. */
 function callByReading(call, reading, heldUpNs) {
 	let left = call.ns, ready = reading.run_queue_ns ?? 0, blocked = reading.blocked_ns ?? 0;
@@ -131,11 +150,12 @@ function callsOf(trace, facts, polls, first, last, period) {
 		const ns = polls.dur[row], end = polls.start[row] + ns;
 		period.inCalls += ns;
 		if (ns < LONG_CALL && !facts.told.length && !facts.readings.length) continue;
-		const reading = readingOf(trace, facts, polls, row), { told, heldUp: heldUpNs } = toldOf(facts, polls, row, polls.start[row], end), call = { ns, told, read: false };
+		const { told, heldUp: heldUpNs } = toldOf(facts, polls, row, polls.start[row], end), call = { ns, told, read: false };
+		const ended = readingOf(trace, facts, polls, row), reading = ended ?? cutReading(facts, polls, row, told);
 		if (ns < LONG_CALL && !reading && !call.told) continue;
 		calls.set(row, call);
 		if (reading) {
-			callByReading(call, reading, heldUpNs);
+			callByReading(call, reading, ended ? heldUpNs : 0);
 			period.readNs += ns;
 			period.ready += call.ready;
 			period.blocked += call.blocked;

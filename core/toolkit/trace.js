@@ -373,7 +373,7 @@ class TraceBuilder {
 		const row = polls.n - 1, seen = signs.findLast(({ time, task }) => task === polls.task[row] && time >= polls.start[row]);
 		if (!seen) return;
 		worker.unended = { start: polls.start[row], task: polls.task[row], site: polls.site[row] };
-		this.close(worker, Math.max(seen.time, waitsUntil(trace, id, seen.task, polls.start[row])), POLL.OPEN_ENDED);
+		this.close(worker, Math.max(seen.time, toldUntil(trace, id, seen.task, polls.start[row])), POLL.OPEN_ENDED);
 	}
 
 	/** When the last thing of worker |id| ended; if it goes on, never. */
@@ -438,11 +438,14 @@ function signsOf(trace) {
 	return signs;
 }
 
-/** When the latest wait ended that |task| told of on worker |id| since |start|. */
-function waitsUntil(trace, id, task, start) {
-	return rowsNamed(trace, 'BlockingCallEvent', ['worker_id', 'task_id', 'duration_ns'])
-		.filter((row) => number(row.worker_id) === id && number(row.task_id) === task && row.time >= start)
-		.reduce((latest, row) => Math.max(latest, row.time + number(row.duration_ns)), start);
+/** When the thread of worker |id| told last that its call of |task|, which began at |start|, was open: by a wait that ended, or a sample. */
+function toldUntil(trace, id, task, start) {
+	let latest = start;
+	for (const row of rowsNamed(trace, 'BlockingCallEvent', ['worker_id', 'task_id', 'duration_ns']))
+		if (number(row.worker_id) === id && number(row.task_id) === task && row.time >= start) latest = Math.max(latest, row.time + number(row.duration_ns));
+	for (const row of rowsNamed(trace, 'CpuSampleEvent', ['worker_id']))
+		if (number(row.worker_id) === id && row.time >= latest) latest = row.time + 1;
+	return latest;
 }
 
 function finishWorker(worker) {
