@@ -196,7 +196,7 @@ static void cut(const struct d9__analysis *a, struct d9__worker *worker,
 		take(&left_ns, asleep_ns > piece->told_ns ? asleep_ns : piece->told_ns);
 	reading.ready_ns = 0;
 	worker->cut_cpu_ns = a->samples.period_ns ? reading.cpu_ns : sign->running ? left_ns : 0;
-	if (stall->total_ns < D9__HUNG_NS)
+	if (sign->ns - sign->since_ns < D9__HUNG_NS)
 		stall->unread_ns = ns - left_ns < CUT_NS ? stall->total_ns : left_ns;
 	if (ns - left_ns < CUT_NS)
 		return;

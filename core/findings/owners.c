@@ -333,11 +333,17 @@ static bool is_accounted(const struct d9__analysis *a)
 
 bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners *owners)
 {
-	for (size_t i = 0; i < a->timeline.n; i++)
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__piece *piece = &a->timeline.items[i]->piece;
+
+		/* A call that goes on for so long still may be right or not. */
+		if (piece->open && a->last_ns >= piece->start_ns + D9__HUNG_NS)
+			return false;
 		if (owners[i].left_ns >= LEAST_ROOM_NS &&
 		    (d9__owners_share(&owners[i], owners[i].awake_ns) >= ROOM_SHARE ||
 		     d9__worker_was_missed(a->timeline.items[i])))
 			return false;
+	}
 	return a->latency.woken_over_5ms == 0 && is_accounted(a);
 }
 
