@@ -29,6 +29,12 @@ for width in 40 80 200; do
 	done
 done
 
+say "where the largest owner of a loop at its limit was found, in JSON as well"
+saturated=$top_srcdir/tests/cli/screens/saturated.bin.zst
+XDG_CACHE_HOME=$PWD "$dial9" report --color never --width 80 "$saturated" | grep '^  at:'
+XDG_CACHE_HOME=$PWD "$dial9" report --json "$saturated" | sed -n '/"account"/,/"kernel_waits"/s/.*"on_cpu": /account: /p'
+XDG_CACHE_HOME=$PWD "$dial9" report --json loops1.bin | sed -n '/"account"/,/"kernel_waits"/s/.*"on_cpu": /account: /p'
+
 say "several processes: each loop with its own"
 mkdir several
 "$make_trace" loops plain several/a.bin abcd-11 2 demo+0x1a2b0
