@@ -6,13 +6,59 @@
 
 #include "analyze/analysis_parts.h"
 
-static struct d9__callback *culprit_of(const struct d9__traced_task *task)
+/* Time of the task's callback without the functions of the program that it called. */
+static uint64_t own_part(const struct d9__call *call)
+{
+	return call->total_ns > call->users_ns ? call->total_ns - call->users_ns : 0;
+}
+
+static uint64_t own_told(const struct d9__call *call)
+{
+	return call->told_ns > call->users_told_ns ? call->told_ns - call->users_told_ns : 0;
+}
+
+/*
+ * Find the callback to which the long call belongs: a function that the library called in it, if
+ * that has half of it, or more than the library has for itself, however often it was called.
+ */
+static struct d9__callback *find_culprit(const struct d9__traced_task *task)
 {
 	const struct d9__call *call = &task->call;
+	struct d9__stall *stall = call->stall;
+	struct d9__callback *culprit = task->callback;
+	struct d9__off_part all = { .ns = call->total_ns,
+				    .told_ns = call->told_ns,
+				    .slept_ns = stall->blocked_ns };
+	struct d9__off_part part = all;
 
-	if (task->callback->internal && call->inner && 2 * call->inner_ns >= call->total_ns)
-		return call->inner;
-	return task->callback;
+	if (culprit->internal && call->inner.callback && call->users_ns) {
+		if (2 * call->inner.ns >= call->total_ns || call->inner.ns > own_part(call)) {
+			culprit = call->inner.callback;
+			stall->culprit_runs = call->inner.runs;
+			part.ns = call->inner.ns < all.ns ? call->inner.ns : all.ns;
+			part.told_ns = call->inner.told_ns;
+		} else {
+			part.ns = own_part(call);
+			part.told_ns = own_told(call);
+		}
+		d9__off_part(&all, &part);
+	}
+	stall->culprit_ns = part.ns;
+	stall->others_slept_ns = all.slept_ns > part.slept_ns ? all.slept_ns - part.slept_ns : 0;
+	stall->culprit = culprit;
+	return culprit;
+}
+
+/* The kernel took from the callbacks in |call|, from |culprit| as large a part as it has of it. */
+static void take_from(struct d9__callback *callback, struct d9__callback *culprit,
+		      const struct d9__stall *stall)
+{
+	uint64_t taken_ns = stall->culprit_ns - d9__stall_own_ns(stall);
+
+	if (taken_ns > stall->run_queue_ns)
+		taken_ns = stall->run_queue_ns;
+	culprit->taken_ns += taken_ns;
+	callback->taken_ns += stall->run_queue_ns - taken_ns;
 }
 
 /* Without what the kernel took. */
@@ -31,6 +77,11 @@ static void ran_loop(const struct d9__call *call)
 static void tell_call(const struct d9__analysis *a, const struct d9__traced_task *task)
 {
 	const struct d9__call *call = &task->call;
+	struct d9__off_part all = { .ns = call->total_ns,
+				    .told_ns = call->told_ns,
+				    .slept_ns = call->slept_ns,
+				    .ready_ns = call->ready_ns };
+	struct d9__off_part own = { .ns = own_part(call), .told_ns = own_told(call) };
 	struct d9__call_end end = {
 		.callback = task->callback,
 		.worker = call->worker->id,
@@ -38,22 +89,22 @@ static void tell_call(const struct d9__analysis *a, const struct d9__traced_task
 		.run = call->run,
 		.piece = call->piece,
 		.start_ns = call->start_ns,
-		.ns = call->total_ns - call->users_ns,
+		.ns = own_part(call),
 		.end_ns = call->start_ns + call->total_ns + call->nested_ns,
 		.delay_ns = call->delay_ns,
 		.on_samples = call->on_samples - call->users_on,
 		.off_samples = call->off_samples - call->users_off,
 		.open_ended = call->open_ended,
-		/* A reading is of the whole call: where a function of the program took most of it,
-		   it is that one's. */
-		.read = call->read && 2 * call->inner_ns < call->total_ns,
-		.blocked_ns = call->slept_ns,
-		.ready_ns = call->ready_ns,
+		.read = call->read && (!call->users_ns || own_part(call) >= D9__STALL_NS),
 		.stall = call->users_ns ? NULL : call->stall,
 	};
 
-	if (a->on_call.take)
-		a->on_call.take(a->on_call.context, &end);
+	if (!a->on_call.take)
+		return;
+	d9__off_part(&all, &own);
+	end.blocked_ns = own.slept_ns;
+	end.ready_ns = own.ready_ns;
+	a->on_call.take(a->on_call.context, &end);
 }
 
 void d9__analysis_tell_unended(const struct d9__analysis *a)
@@ -106,7 +157,7 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *tas
 	if (call->stall)
 		own_ns = d9__stall_left_ns(call->stall, own_ns);
 	/* The library's callback keeps its own part: the program's functions inside it are counted under their own names. */
-	err = d9__callback_end(task->callback, call->total_ns - call->users_ns);
+	err = d9__callback_end(task->callback, own_part(call));
 	if (!err)
 		err = d9__histogram_add(&call->worker->calls, call->total_ns);
 	if (!err)
@@ -114,9 +165,10 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *tas
 	if (!err)
 		err = d9__shape_add(task->callback, call->number,
 				    call->stall ? d9__stall_own_ns(call->stall) : call->total_ns);
-	/* The longest of the functions of the program that the call was inside for long has its own shape in time. */
-	if (!err && call->stall && call->inner_ns >= D9__STALL_NS)
-		err = d9__shape_add(call->inner, call->inner_number, d9__stall_left_ns(call->stall, call->inner_ns));
+	/* The longest run of the function that has most of the call has its own shape in time. */
+	if (!err && call->stall && call->inner.longest_ns >= D9__STALL_NS)
+		err = d9__shape_add(call->inner.callback, call->inner.longest,
+				    d9__stall_left_ns(call->stall, call->inner.longest_ns));
 	task->callback->open_ended += call->open_ended;
 	if (call->depth)
 		ran_loop(call);
@@ -125,17 +177,16 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *tas
 		call->stall->blocked_ns = call->waits_ns;
 	tell_call(a, task);
 	if (call->stall) {
-		struct d9__callback *culprit = culprit_of(task);
+		struct d9__callback *culprit = find_culprit(task);
 
-		call->stall->culprit = culprit;
-		call->stall->culprit_ns = culprit == task->callback ? call->total_ns
-								   : call->inner_ns;
 		if (!err && d9__stall_is_blocked(call->stall))
-			err = d9__histogram_add(&culprit->blocked, call->stall->blocked_ns);
+			err = d9__histogram_add(&culprit->blocked, d9__stall_slept_ns(call->stall));
 		if (!err)
 			err = d9__histogram_add(&culprit->own, d9__stall_own_ns(call->stall));
 		if (!err)
 			err = d9__pauses_add(&a->pauses, call->stall, call->number);
+		culprit->bursts += call->stall->culprit_runs > 1;
+		take_from(task->callback, culprit, call->stall);
 		d9__analysis_inside(call, culprit);
 		vote(culprit, task);
 		d9__callback_keep_stall(culprit, call->stall);
@@ -156,6 +207,7 @@ static int begin_stall(struct d9__worker *worker, struct d9__traced_task *task)
 		return -ENOMEM;
 	stall->callback = stall->culprit = task->callback;
 	stall->task = task->id;
+	stall->culprit_runs = 1;
 	stall->worker = worker->id;
 	stall->start_ns = task->call.start_ns;
 	task->call.stall = stall;
@@ -182,6 +234,22 @@ static void update_stall(struct d9__stall *stall, struct d9__worker *worker,
 		worker->stalls_end_ns = end_ns;
 }
 
+static void add_inner(struct d9__inner *inner, const struct d9__inner *more)
+{
+	if (inner->callback != more->callback) {
+		if (more->ns > inner->ns)
+			*inner = *more;
+		return;
+	}
+	inner->runs += more->runs;
+	inner->ns += more->ns;
+	inner->told_ns += more->told_ns;
+	if (more->longest_ns > inner->longest_ns) {
+		inner->longest_ns = more->longest_ns;
+		inner->longest = more->longest;
+	}
+}
+
 static void add_piece(struct d9__call *call, struct d9__worker *worker,
 		      const struct d9__piece *piece)
 {
@@ -200,7 +268,9 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 	call->left.taken_ns = worker->wait_sum_ns;
 	call->left.polls = worker->polls;
 	call->open_ended |= piece->open_ended;
+	call->told_ns += piece->told_ns;
 	call->users_ns += piece->users.ns;
+	call->users_told_ns += piece->users.told_ns;
 	call->users_on += piece->users.on_samples;
 	call->users_off += piece->users.off_samples;
 	call->users_open = piece->users.open;
@@ -208,12 +278,7 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 	call->user_run = piece->users.run;
 	call->on_samples += piece->on_samples;
 	call->off_samples += piece->off_samples;
-	if (piece->inner_ns > call->inner_ns) {
-		call->inner = piece->inner;
-		call->inner_ns = piece->inner_ns;
-		call->inner_number = piece->inner_number;
-		call->inner_run = piece->inner_run;
-	}
+	add_inner(&call->inner, &piece->inner);
 	if (piece->span_ns > call->span_ns) {
 		call->span = piece->span;
 		call->span_ns = piece->span_ns;

@@ -524,7 +524,6 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 	d9__machine_add_ready(&a->machine, taken_ns);
 	task->call.stall->blocked_ns += blocked_ns;
 	task->call.stall->run_queue_ns += taken_ns;
-	task->callback->taken_ns += taken_ns;
 	d9__analysis_figures(&task->call, event);
 	task->call.worker->unpark.told_ns += blocked_ns + taken_ns;
 	d9__timeline_taken(task->call.worker, task->id, taken_ns);

@@ -108,6 +108,7 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 	};
 	struct d9_text holder = d9__known_text(event, D9_BLOCKING_CALL_HOLDER_NAME);
 	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, call.worker);
+	struct d9__callback *ran;
 
 	/* Its stack was told just before. */
 	if (worker && worker->off.absence && worker->off.ns == event->timestamp_ns)
@@ -116,12 +117,13 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 		return 0;
 	snprintf(call.holder_name, sizeof(call.holder_name), "%.*s", d9__precision(holder.len),
 		 holder.data ? holder.data : "");
-	call.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
-	if (!call.callback)
-		call.callback = task->callback;
+	ran = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
+	if (!ran)
+		ran = task->callback;
+	call.callback = ran;
 	if (worker && worker->off.stack && worker->off.ns == event->timestamp_ns) {
 		call.stack = worker->off.stack;
-		d9__samples_blocked(&a->samples, worker, task->callback, call.at_ns + call.ns);
+		d9__samples_blocked(&a->samples, worker, ran, call.at_ns + call.ns);
 	}
 	if (stack_of(a, event, D9_BLOCKING_CALL_HOLDER_STACK, &call.held_stack) || d9__blocked_add(&a->blocked, &call))
 		return -ENOMEM;

@@ -59,11 +59,13 @@ static void call_slept(struct d9__worker *worker, const struct d9__traced_task *
 {
 	const struct d9__piece *piece = &worker->piece;
 	uint64_t all_ns = piece->end_ns - piece->start_ns;
-	bool inner = piece->inner && 2 * piece->inner_ns >= all_ns;
+	bool inner = piece->inner.callback && 2 * piece->inner.ns >= all_ns;
 
+	if (inner && piece->inner.ns < all_ns)
+		all_ns = piece->inner.ns;
 	if (!piece->open && piece->task == task)
-		d9__replay_call_slept(worker, inner ? piece->inner : task->callback, piece->end_ns,
-				      ns < all_ns ? ns : all_ns);
+		d9__replay_call_slept(worker, inner ? piece->inner.callback : task->callback,
+				      piece->end_ns, ns < all_ns ? ns : all_ns);
 }
 
 /*
@@ -144,8 +146,8 @@ int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piec
 				      ns);
 	else
 		account_piece(worker, piece);
-	if (piece->inner &&
-	    d9__replay_call(worker, piece->inner, piece->end_ns, piece->inner_ns) < 0)
+	if (piece->inner.callback &&
+	    d9__replay_call(worker, piece->inner.callback, piece->end_ns, piece->inner.ns) < 0)
 		return -ENOMEM;
 	if (d9__replay_call(worker, callback, piece->end_ns,
 			    ns - (piece->users.ns < ns ? piece->users.ns : ns)) < 0)

@@ -115,9 +115,21 @@ static inline void d9__io_add(struct d9__io *sum, const struct d9__io *io)
 		sum->fd = io->fd;
 }
 
+/* Runs of a function of the program that its library called in one call of its own. */
+struct d9__inner {
+	struct d9__callback *callback; /* NULL: there were none */
+	uint64_t runs;
+	uint64_t ns, told_ns; /* in all of them, and of that in waits that were told; a run inside
+				 of another counts once */
+	uint64_t longest_ns, longest; /* of them, and which of its callback's calls that was */
+};
+
 /* The calls of one callback on one worker. */
 struct d9__callback_on {
 	struct d9__account time;
+	struct d9__inner
+		inner; /* of its runs in |inner_piece|, which is a struct d9__piece's number */
+	uint64_t inner_piece;
 	uint64_t calls;
 	uint64_t latest_task; /* that the latest of them was for; 0: none */
 	uint64_t alone; /* of them, in wakes in which nothing else was called, and how many wakes */
@@ -193,6 +205,7 @@ struct d9__callback {
 	uint64_t taken_ns; /* of its calls, ready without a CPU */
 	uint64_t behind_ns; /* that callbacks waited behind its long calls: behind_ns of all */
 	struct d9__histogram own; /* what calls of D9__STALL_NS and more took without that */
+	uint64_t bursts; /* of |own|, how many are several of its calls in one of a library */
 
 	/* Of these calls, by what they took themselves: which task has most of it, and which
 	 * worker. */
@@ -273,6 +286,7 @@ struct d9__call_end {
 				  of the library's callback that called it; 0: the loop did */
 	uint64_t piece;	       /* that it began in: |number| of struct d9__piece; 0: in none */
 	uint64_t start_ns, ns; /* |ns|: as it counts for the callback */
+	uint64_t told_ns;      /* in waits that were told; of functions that a library called */
 	uint64_t end_ns;       /* behind loops that it ran */
 	uint64_t delay_ns;     /* from ready to running; UINT64_MAX: no wake was seen */
 	unsigned on_samples, off_samples;

@@ -299,7 +299,7 @@ static struct d9__callback *user_of(const struct d9__piece *piece)
 {
 	struct d9__callback *callback = piece->task->callback;
 
-	return callback->internal && piece->inner ? piece->inner : callback;
+	return callback->internal && piece->inner.callback ? piece->inner.callback : callback;
 }
 
 /* A timer's call so soon after an empty wake: it was due, and by a coarse clock it was not. */

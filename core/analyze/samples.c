@@ -119,7 +119,7 @@ static struct d9__callback *running_in(const struct d9__piece *piece)
 	return piece->users.open ? piece->users.callback : piece->task->callback;
 }
 
-const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint64_t ns)
+struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint64_t ns)
 {
 	const struct d9__piece *piece = poll_at(worker, ns);
 

@@ -140,7 +140,7 @@ struct d9__worker *d9__samples_worker(const struct d9__samples *samples, uint32_
  * The callback that |worker| runs at |ns|, the time of the newest event: the program's, where the loop library's has
  * called it; NULL: none.
  */
-const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint64_t ns);
+struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint64_t ns);
 
 /*
  * The stratum of an on-CPU sample of |worker| at |ns|, the time of the newest event: its

@@ -31,6 +31,7 @@ struct span {
 	uint64_t task_id;              /* whose poll covered the first enter, or 0 */
 	uint64_t nested_ns;            /* of that call so far, in loops that it ran */
 	uint64_t told_ns, samples;     /* of the poll that ran when it was entered, up to then */
+	uint64_t inner_ns, inner_told_ns; /* of the callback's other runs in it, up to then */
 	bool entered;
 	bool told; /* it began before what is known of it */
 	bool with_parent;
@@ -134,9 +135,15 @@ static unsigned samples_of_call(const struct d9__piece *piece, bool off_cpu)
 /* The loop library calls a function of the program. */
 static void enter_user(struct d9__piece *piece, struct span *span)
 {
+	const struct d9__callback_on *on = d9__callback_on(span->callback, span->worker->number);
+
 	span->nested_ns = piece->resumed ? piece->task->call.nested_ns : 0;
 	span->caller = piece->run;
 	span->piece = piece->number;
+	if (on && on->inner_piece == piece->number) {
+		span->inner_ns = on->inner.ns;
+		span->inner_told_ns = on->inner.told_ns;
+	}
 	if (piece->users.open++)
 		return;
 	span->outermost = true;
@@ -216,19 +223,50 @@ static void forget(struct d9__spans *spans, struct span *span)
 	d9__budget_give(SPAN_BYTES);
 }
 
+/* Of the stay that ends, what calls that blocked told in the poll that runs. */
+static uint64_t told_of(const struct span *span)
+{
+	const struct d9__piece *piece = &span->worker->piece;
+	uint64_t before_ns = span->enter_ns >= piece->start_ns ? span->told_ns : 0;
+
+	return piece->told_ns > before_ns ? piece->told_ns - before_ns : 0;
+}
+
+/* Let the poll that runs know the function that has most of it. */
+static void offer_run(const struct span *span, uint64_t ns)
+{
+	struct d9__piece *piece = &span->worker->piece;
+	struct d9__callback_on *on = d9__callback_on(span->callback, span->worker->number);
+	struct d9__inner alone = { .runs = 0 }, *inner = on ? &on->inner : &alone;
+	/* Runs since it began lie in it. */
+	bool within = span->piece == piece->number;
+
+	if (on && on->inner_piece != piece->number) {
+		on->inner_piece = piece->number;
+		on->inner = alone;
+	}
+	inner->callback = span->callback;
+	inner->runs++;
+	inner->ns = (within ? span->inner_ns : 0) + ns;
+	inner->told_ns = (within ? span->inner_told_ns : 0) + told_of(span);
+	if (ns > inner->longest_ns) {
+		inner->longest_ns = ns;
+		inner->longest = span->number;
+	}
+	if (piece->inner.callback == span->callback || inner->ns > piece->inner.ns)
+		piece->inner = *inner;
+}
+
 /* Let the poll that runs know its longest span. */
 static void offer_to_poll(const struct span *span, uint64_t ns)
 {
 	struct d9__piece *piece = &span->worker->piece;
 
-	if (!piece->open || (!span->callback && span->enter_ns < piece->start_ns))
+	if (!piece->open)
 		return;
-	if (span->callback && ns > piece->inner_ns) {
-		piece->inner = span->callback;
-		piece->inner_ns = ns;
-		piece->inner_number = span->number;
-		piece->inner_run = span->run;
-	} else if (span->type && ns > piece->span_ns) {
+	if (span->callback) {
+		offer_run(span, ns);
+	} else if (span->enter_ns >= piece->start_ns && ns > piece->span_ns) {
 		piece->span = span->type->name;
 		piece->span_ns = ns;
 	}
@@ -260,7 +298,7 @@ static void account_stay(struct span *span, struct d9__account *account, uint64_
 	bool within = span->enter_ns >= piece->start_ns;
 
 	if (piece->open && piece->task->id == span->task_id) {
-		d9__time_period_inside(&worker->period, account, ns - from_ns, piece->told_ns - (within ? span->told_ns : 0));
+		d9__time_period_inside(&worker->period, account, ns - from_ns, told_of(span));
 		if (!span->callback)
 			account->samples += piece->on_samples - (within ? span->samples : 0);
 	} else if (!piece->open && span->task_id == 0 && worker->unpark.valid && span->enter_ns >= worker->unpark.ns &&
@@ -288,6 +326,7 @@ static void tell_call(void (*take)(void *context, const struct d9__call_end *cal
 				    .piece = span->piece,
 				    .start_ns = span->enter_ns,
 				    .ns = ns,
+				    .told_ns = span->worker->piece.open ? told_of(span) : 0,
 				    .end_ns = span->exit_ns,
 				    .delay_ns = UINT64_MAX };
 

@@ -55,26 +55,68 @@ void d9__stall_set_cpu(struct d9__stall *stall, uint64_t wall_ns, uint64_t cpu_n
 		stall->cpu_min_ns = stall->cpu_max_ns;
 }
 
-/* Of all of the call, without what the kernel took from it and what is not known. */
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* As large a part of |ns| as |part_ns| is of the whole call. */
+static uint64_t left_of(const struct d9__stall *stall, uint64_t ns, double part_ns)
+{
+	double part = stall->total_ns ? part_ns / (double)stall->total_ns : 0;
+
+	return ns - (uint64_t)((part < 1 ? part : 1) * (double)ns);
+}
+
+/* Of what the culprit took, without what the kernel took from it and what is not known. */
 static uint64_t untaken_ns(const struct d9__stall *stall)
 {
-	uint64_t taken_ns = stall->run_queue_ns + stall->unread_ns;
+	return left_of(stall, stall->culprit_ns,
+		       (double)stall->run_queue_ns + (double)stall->unread_ns);
+}
 
-	return taken_ns < stall->total_ns ? stall->total_ns - taken_ns : 0;
+/* |ns| times |part| / |whole|, which may be 0. */
+static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
+{
+	return part < whole ? (uint64_t)((double)ns * (double)part / (double)whole) : ns;
+}
+
+void d9__off_part(const struct d9__off_part *call, struct d9__off_part *part)
+{
+	uint64_t slept_ns = least(call->slept_ns, call->ns),
+		 all_told_ns = least(call->told_ns, call->ns);
+	uint64_t told_ns = least(part->told_ns, least(part->ns, all_told_ns));
+
+	part->slept_ns =
+		scaled(less(slept_ns, all_told_ns), part->ns - told_ns, call->ns - all_told_ns);
+	/* Waits are told by the clock: the thread may have slept for less. */
+	part->slept_ns += scaled(told_ns, slept_ns, all_told_ns);
+	part->slept_ns = least(part->slept_ns, part->ns);
+	part->ready_ns =
+		least(scaled(call->ready_ns, part->ns, call->ns), part->ns - part->slept_ns);
+}
+
+uint64_t d9__stall_slept_ns(const struct d9__stall *stall)
+{
+	return least(less(stall->blocked_ns, stall->others_slept_ns), stall->culprit_ns);
 }
 
 bool d9__stall_is_blocked(const struct d9__stall *stall)
 {
+	uint64_t slept_ns = d9__stall_slept_ns(stall);
+
 	/* Half of the shortest stall: a call that the kernel took whole slept for a moment at most. */
-	return 2 * stall->blocked_ns >= untaken_ns(stall) && 2 * stall->blocked_ns >= D9__STALL_NS;
+	return 2 * slept_ns >= untaken_ns(stall) && 2 * slept_ns >= D9__STALL_NS;
 }
 
 uint64_t d9__stall_left_ns(const struct d9__stall *stall, uint64_t ns)
 {
-	double taken_ns = (double)stall->run_queue_ns + (double)stall->unread_ns;
-	double part = stall->total_ns ? taken_ns / (double)stall->total_ns : 0;
-
-	return ns - (uint64_t)((part < 1 ? part : 1) * (double)ns);
+	return left_of(stall, ns, (double)stall->run_queue_ns + (double)stall->unread_ns);
 }
 
 uint64_t d9__stall_own_ns(const struct d9__stall *stall)
@@ -84,15 +126,16 @@ uint64_t d9__stall_own_ns(const struct d9__stall *stall)
 
 enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
 {
-	uint64_t fifth = stall->total_ns / 5, own_ns;
+	uint64_t fifth = stall->total_ns / 5, own_ns, slept_ns;
 
 	/* Time that the kernel took is neither. */
 	if (stall->blocked_ns + stall->run_queue_ns + stall->unread_ns &&
 	    stall->unread_ns < stall->total_ns) {
 		own_ns = untaken_ns(stall);
-		if (5 * stall->blocked_ns <= 2 * own_ns)
+		slept_ns = d9__stall_slept_ns(stall);
+		if (5 * slept_ns <= 2 * own_ns)
 			return D9__STALL_COMPUTING;
-		return 5 * stall->blocked_ns >= 3 * own_ns ? D9__STALL_OFF_CPU : D9__STALL_MIXED;
+		return 5 * slept_ns >= 3 * own_ns ? D9__STALL_OFF_CPU : D9__STALL_MIXED;
 	}
 	if (stall->on_samples >= ENOUGH_SAMPLES && stall->sampled_ns >= 3 * fifth)
 		return D9__STALL_COMPUTING;

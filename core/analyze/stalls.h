@@ -28,6 +28,9 @@ struct d9__stall {
 	const struct d9__callback *callback;
 	const struct d9__callback *culprit; /* the user's function inside the library's, if known */
 	uint64_t culprit_ns;
+	uint64_t culprit_runs; /* that the library made of it in this one call; 1 also if it is that
+				  one itself */
+	uint64_t others_slept_ns; /* of |blocked_ns|, outside of the culprit */
 	const char *span; /* the longest span of the program inside, or NULL; borrowed */
 	uint64_t span_ns;
 	uint64_t task;
@@ -60,8 +63,23 @@ struct d9__stall {
 	size_t n_victims;
 };
 
-/* Whether it slept for most of its time, without what the kernel took. */
+/* How long its culprit slept, never longer than that ran. */
+uint64_t d9__stall_slept_ns(const struct d9__stall *stall);
+
+/* Whether its culprit slept for most of its time, without what the kernel took. */
 bool d9__stall_is_blocked(const struct d9__stall *stall);
+
+/* A call or a part of it, with the waits that were told in it, and how long it was off the CPU. */
+struct d9__off_part {
+	uint64_t ns, told_ns;
+	uint64_t slept_ns, ready_ns; /* ready without a CPU */
+};
+
+/*
+ * How long |part| of |call| was off the CPU, never longer than it took: it slept what was told in
+ * it, and of the rest what its length makes likely.
+ */
+void d9__off_part(const struct d9__off_part *call, struct d9__off_part *part);
 
 /*
  * The time that |stall|'s culprit took itself: without its part of the time in which the thread was ready

@@ -29,9 +29,9 @@ struct d9__call {
 	uint64_t slept_ns, ready_ns; /* if it was |read| */
 	struct d9__worker *worker;
 	struct d9__stall *stall; /* owned reference, once it is long */
-	struct d9__callback *inner; /* the longest user callback inside a library's */
-	uint64_t inner_ns, inner_number, inner_run;
-	uint64_t users_ns; /* in all of them */
+	uint64_t told_ns;	 /* in waits that were told, until its latest piece ended */
+	struct d9__inner inner;	 /* the function of the program with most of a library's call */
+	uint64_t users_ns, users_told_ns; /* in all of them */
 	unsigned users_on, users_off; /* samples in all of them */
 	uint64_t user_run;	      /* of |user| */
 	unsigned users_open; /* when its latest piece ended: they ran a loop */

@@ -85,9 +85,9 @@ static const struct d9__callback *named_by(const struct d9__piece *piece)
 {
 	const struct d9__callback *callback = piece->task->callback;
 
-	if (callback->internal && piece->inner &&
-	    2 * piece->inner_ns >= piece->end_ns - piece->start_ns)
-		return piece->inner;
+	if (callback->internal && 2 * piece->inner.ns >= piece->end_ns - piece->start_ns &&
+	    piece->inner.callback)
+		return piece->inner.callback;
 	return callback;
 }
 

@@ -32,8 +32,7 @@ struct d9__piece {
 	bool resumed; /* goes on with a call that a nested loop had cut */
 	unsigned on_samples, off_samples;
 	unsigned whole_spans;
-	struct d9__callback *inner;
-	uint64_t inner_ns, inner_number, inner_run; /* number: which call of |inner|; run: of all */
+	struct d9__inner inner; /* the function with most of the time */
 
 	uint64_t told_ns; /* in waits that were told one by one */
 	uint64_t told_until_ns; /* behind the latest of them, and the latest sample: it was open

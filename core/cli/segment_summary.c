@@ -151,8 +151,8 @@ static void take_piece(void *context, struct d9__worker *worker, const struct d9
 
 	add_to_bins(&summary->bins, piece->start_ns, piece->end_ns);
 	keep_longest(summary, piece->task->callback, &call);
-	call.ns = piece->inner_ns;
-	keep_longest(summary, piece->inner, &call);
+	call.ns = piece->inner.longest_ns;
+	keep_longest(summary, piece->inner.callback, &call);
 }
 
 /* ---- what is told ---- */

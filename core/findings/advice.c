@@ -222,7 +222,7 @@ bool d9__finding_looks_starved(const struct d9__findings *findings, const struct
 			       const char *place)
 {
 	return d9__stall_is_blocked(stall) &&
-	       stall->blocked_ns <= d9__ready_longest_ns(findings->analysis) &&
+	       d9__stall_slept_ns(stall) <= d9__ready_longest_ns(findings->analysis) &&
 	       !is_among(place, NEEDS_NOBODY);
 }
 
@@ -253,10 +253,8 @@ static const char *of_library(const struct d9__callback *callback)
 		       "of RSA, or let a thread or a proxy in front shake hands: a handshake signs "
 		       "with the private key.";
 	return "Look at what it does for you (large reads and writes, many headers, name "
-	       "resolution), at "
-	       "filters, log and memory functions it calls: it is the loop library's own, and no "
-	       "function "
-	       "of yours inside it took most of the time.";
+	       "resolution), at filters, log and memory functions it calls: it is the loop "
+	       "library's own, and what it calls of yours is told apart where that is recorded.";
 }
 
 bool d9__advice_asks_again(const struct d9__callback *callback)

@@ -119,15 +119,25 @@ static void describe_victims(const struct d9__stall *stall, char *buf, size_t si
 		snprintf(buf + used, size - used, ", ...");
 }
 
-/* " (inside readcb)", " (longest span inside: parse 40 ms)", ... */
+/* " in 23 calls" where the library made so many in the one call of |stall|, or nothing. */
+static void describe_runs(const struct d9__stall *stall, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (stall->culprit_runs > 1)
+		snprintf(buf, size, " in %s calls", d9__units_count(stall->culprit_runs).text);
+}
+
+/* ", called from bufferevent read, which took 41 ms", ", of which 40 ms in the span parse", ... */
 static void describe_place(const struct d9__stall *stall, char *buf, size_t size)
 {
 	struct d9__shown_name outer = d9__finding_name(stall->callback);
+	char runs[D9__UNITS_MAX + 16];
 
 	buf[0] = '\0';
+	describe_runs(stall, runs, sizeof(runs));
 	if (stall->culprit != stall->callback)
-		snprintf(buf, size, ", called from %.*s, which took %s", outer.len, outer.text,
-			 d9__units_ns(stall->total_ns).text);
+		snprintf(buf, size, "%s, called from %.*s, which took %s", runs, outer.len,
+			 outer.text, d9__units_ns(stall->total_ns).text);
 	else if (stall->span)
 		snprintf(buf, size, ", of which %s in the span %s",
 			 d9__units_ns(stall->span_ns).text, stall->span);
@@ -170,6 +180,35 @@ static void tell_open(struct d9__findings *findings, struct d9__finding *finding
 	if (stall == told)
 		d9__finding_set_brief(findings, finding, "open at the end, %.40s for %s at least",
 				      how, d9__units_ns(ns).text);
+}
+
+/*
+ * " in 23 calls" and ", 3 of 40 calls": |n| calls of |callback| are as long as |stall|.  Where some
+ * of them are several in a row that its library made in one of its own, ", 3 times".
+ */
+struct times {
+	uint64_t n;
+	char runs[D9__UNITS_MAX + 16], brief[2 * D9__UNITS_MAX + 32], whole[2 * D9__UNITS_MAX + 64];
+};
+
+static void describe_times(const struct d9__callback *callback, const struct d9__stall *stall,
+			   uint64_t n, struct times *out)
+{
+	char often[D9__UNITS_MAX + 16];
+
+	out->n = n;
+	describe_runs(stall, out->runs, sizeof(out->runs));
+	if (callback->bursts) {
+		snprintf(often, sizeof(often), "%s times", d9__units_count(n).text);
+		snprintf(out->brief, sizeof(out->brief), ", %s", n > 1 ? often : "once");
+		snprintf(out->whole, sizeof(out->whole), "%s a call, or several in a row,",
+			 n > 1 ? often : "once");
+	} else {
+		snprintf(out->brief, sizeof(out->brief), ", %s of %s calls",
+			 d9__units_count(n).text, d9__units_count(callback->calls).text);
+		snprintf(out->whole, sizeof(out->whole), "%s of %s calls", d9__units_count(n).text,
+			 d9__units_count(callback->calls).text);
+	}
 }
 
 static void add_stall(struct d9__findings *findings, struct d9__finding *finding,
@@ -321,7 +360,7 @@ static void add_blocked(struct d9__findings *findings, struct d9__finding *findi
 			 d9__units_ns(stall->run_queue_ns).text);
 	d9__finding_add_evidence(
 		findings, finding, &evidence, "slept for %s of %s%s%s%s%s",
-		d9__units_ns(stall->blocked_ns).text, d9__units_ns(stall->culprit_ns).text,
+		d9__units_ns(d9__stall_slept_ns(stall)).text, d9__units_ns(stall->culprit_ns).text,
 		stall->open ? " at least, and had not ended" : "", queue, place, victims);
 }
 
@@ -335,8 +374,8 @@ static const struct d9__stall *most_blocked(const struct d9__findings *findings,
 		const struct d9__stall *stall = callback->stalls[i].stall;
 
 		if (d9__stall_is_blocked(stall) &&
-		    stall->blocked_ns > limit_of(findings, callback, stall) &&
-		    (!most || stall->blocked_ns > most->blocked_ns))
+		    d9__stall_slept_ns(stall) > limit_of(findings, callback, stall) &&
+		    (!most || d9__stall_slept_ns(stall) > d9__stall_slept_ns(most)))
 			most = stall;
 	}
 	return most;
@@ -366,39 +405,40 @@ static void describe_share(const struct d9__findings *findings, const struct d9_
  * would belie that, and give way to it.
  */
 static void set_counted_brief(struct d9__findings *findings, struct d9__finding *finding,
-			      const struct d9__callback *callback, uint64_t calls, const char *text)
+			      const struct d9__callback *callback, const struct times *times,
+			      const char *text)
 {
-	bool few = 2 * calls < callback->calls;
-	char times[256], share[64], both[320];
+	bool few = 2 * times->n < callback->calls;
+	char share[64], both[320];
 
-	snprintf(times, sizeof(times), ", %s of %s calls", d9__units_count(calls).text,
-		 d9__units_count(callback->calls).text);
 	describe_share(findings, callback, false, share, sizeof(share));
-	snprintf(both, sizeof(both), "%s%s", times, share);
+	snprintf(both, sizeof(both), "%s%s", times->brief, share);
 	if (share[0] && (few || strlen(text) + strlen(both) > SHARE_BRIEF_MAX))
 		describe_share(findings, callback, few, both, sizeof(both));
-	else if (!share[0] && strlen(text) + strlen(times) > BRIEF_MAX)
+	else if (!share[0] && strlen(text) + strlen(times->brief) > BRIEF_MAX)
 		both[0] = '\0';
 	d9__finding_set_brief(findings, finding, "%s%s", text, both);
 }
 
 /* With the function that holds the lock, or else calls, where that leaves it short. */
-static void set_blocked_brief(struct d9__findings *findings, struct d9__finding *finding, uint64_t calls,
-			      const struct d9__callback *callback, const struct d9__finding_blocked *blocked, uint64_t ns)
+static void set_blocked_brief(struct d9__findings *findings, struct d9__finding *finding,
+			      const struct d9__callback *callback, const struct times *times,
+			      const struct d9__finding_blocked *blocked, uint64_t ns)
 {
 	bool held = blocked->held_in[0];
 	const char *in = held ? blocked->held_in : blocked->function;
-	char begin[256], text[512], share[64];
+	char begin[384], text[640], share[64];
 
 	describe_share(findings, callback, true, share, sizeof(share));
-	snprintf(begin, sizeof(begin), "%s %s %s %s", blocked->lock ? "waits" : "blocks",
-		 d9__units_ns(ns).text, blocked->lock ? "for" : "in", blocked->what);
+	snprintf(begin, sizeof(begin), "%s %s%s%s %s %s", blocked->lock ? "waits" : "blocks",
+		 d9__units_ns(ns).text, times->runs, times->runs[0] ? "," : "",
+		 blocked->lock ? "for" : "in", blocked->what);
 	snprintf(text, sizeof(text), "%s%s%s", begin, held ? " held in " : " at ", in);
 	/* The call's place stands below; the holder's only here. */
 	if (!in[0] || strlen(text) > BRIEF_MAX ||
 	    (!held && share[0] && strlen(text) + strlen(share) > SHARE_BRIEF_MAX))
 		snprintf(text, sizeof(text), "%s", begin);
-	set_counted_brief(findings, finding, callback, calls, text);
+	set_counted_brief(findings, finding, callback, times, text);
 }
 
 /*
@@ -414,8 +454,8 @@ static bool computes_more(const struct d9__callback *callback, uint64_t limit)
 
 		if (callback->stalls[i].ns <= limit)
 			continue;
-		own_ns += d9__stall_left_ns(stall, stall->total_ns);
-		blocked_ns += stall->blocked_ns;
+		own_ns += d9__stall_own_ns(stall);
+		blocked_ns += d9__stall_slept_ns(stall);
 	}
 	return own_ns > 2 * blocked_ns;
 }
@@ -447,7 +487,7 @@ static void add_starved(struct d9__findings *findings, struct d9__finding *findi
 /* Where no call was told that blocks: whether pages that had to come from the disk explain what |stall| slept. */
 static bool slept_for_pages(const struct d9__stall *stall)
 {
-	return stall->blocked_ns <= stall->time.major_faults * FAULT_NS;
+	return d9__stall_slept_ns(stall) <= stall->time.major_faults * FAULT_NS;
 }
 
 /* The worker of which |callback| slept the largest part away. */
@@ -566,13 +606,13 @@ static void add_convoy(struct d9__findings *findings, struct d9__finding *findin
 }
 
 static void set_slept_brief(struct d9__findings *findings, struct d9__finding *finding,
-			    const struct d9__callback *callback, uint64_t calls, uint64_t ns,
-			    const char *place)
+			    const struct d9__callback *callback, const struct times *times,
+			    uint64_t ns, const char *place)
 {
-	char text[192];
+	char text[384];
 
-	snprintf(text, sizeof(text), "sleeps %s %.40s", d9__units_ns(ns).text, place);
-	set_counted_brief(findings, finding, callback, calls, text);
+	snprintf(text, sizeof(text), "sleeps %s%s %.40s", d9__units_ns(ns).text, times->runs, place);
+	set_counted_brief(findings, finding, callback, times, text);
 }
 
 static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
@@ -585,7 +625,8 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	struct d9__finding_blocked blocked;
 	struct sleeping sleeping;
 	bool waited, starts, starved, pages, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
-	uint64_t limit, calls;
+	struct times times;
+	uint64_t limit, calls, slept_ns;
 
 	sleeping = find_sleeping(findings, callback);
 	if (!most && sleeping.worker)
@@ -597,6 +638,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		in = asleep = worker_of(findings, most->worker)->sign.where;
 		known = false;
 	}
+	slept_ns = d9__stall_slept_ns(most);
 	limit = limit_of(findings, callback, most);
 	if (computes_more(callback, limit))
 		return;
@@ -620,32 +662,32 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		d9__finding_asleep(asleep, place, sizeof(place));
 	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
 	waited = describe_waiting(callback, behind, sizeof(behind));
+	describe_times(callback, most, calls, &times);
 	finding = d9__finding_add(
 		findings,
 		starts || starved
 			? D9__INFO
-			: sleeping_severity(&sleeping,
-					    long_severity(findings, callback, most,
-							  most->blocked_ns, calls, waited)),
-		most->blocked_ns, remedy ? remedy : d9__advice_sleeps(pages),
-		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
-		"calls did for over %s; %s in all)%s.",
+			: sleeping_severity(&sleeping, long_severity(findings, callback, most,
+								     slept_ns, calls, waited)),
+		slept_ns, remedy ? remedy : d9__advice_sleeps(pages),
+		"%.*s%s waited %s%s %s while worker %llu could run nothing else%s (%s"
+		" did for over %s; %s in all)%s.",
 		name.len, name.text, describe_caller(callback, caller, sizeof(caller)),
-		d9__units_ns(most->blocked_ns).text, place, (unsigned long long)most->worker,
-		rhythm, d9__units_count(calls).text, d9__units_count(callback->calls).text,
-		d9__units_ns(limit).text, d9__units_ns(callback->blocked.sum).text, behind);
+		d9__units_ns(slept_ns).text, times.runs, place, (unsigned long long)most->worker,
+		rhythm, times.whole, d9__units_ns(limit).text,
+		d9__units_ns(callback->blocked.sum).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
 	if (known)
-		set_blocked_brief(findings, finding, calls, callback, &blocked, most->blocked_ns);
+		set_blocked_brief(findings, finding, callback, &times, &blocked, slept_ns);
 	else
-		set_slept_brief(findings, finding, callback, calls, most->blocked_ns,
+		set_slept_brief(findings, finding, callback, &times, slept_ns,
 				pages || asleep[0] ? place : "inside");
 	if (known)
 		snprintf(place, sizeof(place), "%s %s", blocked.lock ? "waiting for" : "in",
 			 blocked.what);
 	else if (pages || !asleep[0])
 		snprintf(place, sizeof(place), "asleep");
-	tell_open(findings, finding, callback, most, most->blocked_ns, place);
+	tell_open(findings, finding, callback, most, slept_ns, place);
 	if (!known)
 		d9__finding_add_places(findings, finding, callback);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
@@ -758,12 +800,13 @@ static void describe_taken(const struct d9__stall *stall, uint64_t told_ns, char
 }
 
 static void set_blocks_brief(struct d9__findings *findings, struct d9__finding *finding,
-			     const struct d9__callback *callback, uint64_t calls, uint64_t ns)
+			     const struct d9__callback *callback, const struct times *times,
+			     uint64_t ns)
 {
-	char text[128];
+	char text[256];
 
-	snprintf(text, sizeof(text), "blocks the loop %s", d9__units_ns(ns).text);
-	set_counted_brief(findings, finding, callback, calls, text);
+	snprintf(text, sizeof(text), "blocks the loop %s%s", d9__units_ns(ns).text, times->runs);
+	set_counted_brief(findings, finding, callback, times, text);
 }
 
 static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
@@ -773,6 +816,7 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char behind[160], taken[160], rhythm[128], caller[160];
+	struct times times;
 	bool preempted, waited, starts;
 
 	/* Time that the kernel took from it is the machine's. */
@@ -787,6 +831,7 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
 	told_ns = preempted ? worst->culprit_ns : d9__stall_own_ns(worst);
 	describe_taken(worst, told_ns, taken, sizeof(taken));
+	describe_times(callback, worst, calls, &times);
 	finding = d9__finding_add(
 		findings,
 		preempted || starts ? D9__INFO
@@ -794,19 +839,16 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 						    d9__stall_own_ns(worst), calls, waited),
 		d9__stall_own_ns(worst),
 		d9__advice_long(findings, callback, d9__stall_verdict(worst), preempted),
-		"%.*s%s blocked worker %llu for %s%s%s (%s of %s calls took over %s)%s.", name.len,
-		name.text, describe_caller(callback, caller, sizeof(caller)),
-		(unsigned long long)worst->worker, d9__units_ns(told_ns).text, taken, rhythm,
-		d9__units_count(calls).text, d9__units_count(callback->calls).text,
-		d9__units_ns(limit).text, behind);
+		"%.*s%s blocked worker %llu for %s%s%s%s (%s took over %s)%s.", name.len, name.text,
+		describe_caller(callback, caller, sizeof(caller)),
+		(unsigned long long)worst->worker, d9__units_ns(told_ns).text, taken, times.runs,
+		rhythm, times.whole, d9__units_ns(limit).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
 	if (preempted)
-		d9__finding_set_brief(findings, finding,
-				      "took %s, preempted as it seems, %s of %s calls",
-				      d9__units_ns(told_ns).text, d9__units_count(calls).text,
-				      d9__units_count(callback->calls).text);
+		d9__finding_set_brief(findings, finding, "took %s%s, preempted as it seems%s",
+				      d9__units_ns(told_ns).text, times.runs, times.brief);
 	else
-		set_blocks_brief(findings, finding, callback, calls, told_ns);
+		set_blocks_brief(findings, finding, callback, &times, told_ns);
 	tell_open(findings, finding, callback, worst, told_ns, "computing");
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (callback->stalls[i].ns > limit)

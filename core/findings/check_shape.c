@@ -152,7 +152,7 @@ static void growing_calls(struct d9__findings *findings, const struct d9__callba
 	d9__finding_set_brief(findings, finding, "takes longer with each call: %s to %s in %s calls",
 			      d9__units_ns(growth->from_ns).text, d9__units_ns(growth->to_ns).text,
 			      d9__units_count(growth->calls).text);
-	if (callback->n_stalls) {
+	if (callback->n_stalls && callback->stalls[0].stall->culprit_runs == 1) {
 		const struct d9__stall *stall = callback->stalls[0].stall;
 
 		d9__finding_add_evidence(findings, finding,

@@ -66,6 +66,11 @@ uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_even
 
 /* ---- calls ---- */
 
+static struct d9__worker *worker_of(const struct d9__query_process *process, uint64_t id)
+{
+	return d9__table_find(&process->analysis.timeline.by_id, id);
+}
+
 static struct d9__query_lane *lane_of(struct d9__query_process *process,
 				      const struct d9__worker *worker)
 {
@@ -159,8 +164,26 @@ static void put_run(struct d9__query_process *process, const struct d9__call_end
 	d9__query_row_done(&row);
 }
 
+/* Keep a long run inside a call of a library until what was read of that call is told. */
+static void keep_inner(struct d9__query_process *process, const struct d9__call_end *call)
+{
+	struct d9__worker *worker = worker_of(process, call->worker);
+	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
+
+	if (!lane)
+		return;
+	if (!d9__array_grow(lane->inner, lane->n_inner)) {
+		process->out_of_memory = true;
+		return;
+	}
+	lane->inner[lane->n_inner++] =
+		(struct d9__query_inner) { call->run, call->ns, call->told_ns };
+}
+
 static void on_run(void *context, const struct d9__call_end *call)
 {
+	if (call->caller && call->ns >= D9__STALL_NS)
+		keep_inner(context, call);
 	put_run(context, call, true);
 }
 
@@ -181,11 +204,6 @@ void d9__query_process_begin(struct d9__query_process *process)
 		};
 }
 
-static struct d9__worker *worker_of(const struct d9__query_process *process, uint64_t id)
-{
-	return d9__table_find(&process->analysis.timeline.by_id, id);
-}
-
 static void begin_poll(struct d9__query_process *process, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(process, known(event, D9_POLL_START_WORKER_ID));
@@ -196,25 +214,31 @@ static void begin_poll(struct d9__query_process *process, const struct d9_event 
 	lane->open_delay_ns =
 		worker->piece.resumed ? UINT64_MAX : process->analysis.latency.newest_ns;
 	lane->open_queue = known(event, D9_POLL_START_LOCAL_QUEUE);
+	lane->n_inner = 0;
 }
 
-/* Where a function of the program took most of a call of its library, what was read of the call is
- * told of that one. */
-static void give_to_inner(struct d9__query_process *process, const struct d9__call *call,
-			  const struct d9__query_poll *poll)
+/* A reading of a library's call is told of the long runs in it, of each its part. */
+static void give_to_inner(struct d9__query_process *process, struct d9__query_lane *lane,
+			  const struct d9__off_part *all)
 {
 	struct d9__query_rows *rows = process->rows;
-	struct d9__query_row row = { .rows = rows, .column = 1 };
 
-	if (!call->inner_run || 2 * call->inner_ns < call->total_ns ||
+	if (!lane->n_inner ||
 	    d9__query_prepare(rows, &rows->read_run,
 			      "UPDATE \"%w\".runs SET blocked_ns = ?, ready_ns = ? WHERE run = ?"))
 		return;
-	row.stmt = rows->read_run;
-	d9__query_u64(&row, poll->blocked_ns);
-	d9__query_u64(&row, poll->ready_ns);
-	d9__query_u64(&row, id_of(process, call->inner_run));
-	d9__query_row_done(&row);
+	for (size_t i = 0; i < lane->n_inner; i++) {
+		struct d9__query_row row = { .rows = rows, .stmt = rows->read_run, .column = 1 };
+		struct d9__off_part part = { .ns = lane->inner[i].ns,
+					     .told_ns = lane->inner[i].told_ns };
+
+		d9__off_part(all, &part);
+		d9__query_u64(&row, part.slept_ns);
+		d9__query_u64(&row, part.ready_ns);
+		d9__query_u64(&row, id_of(process, lane->inner[i].run));
+		d9__query_row_done(&row);
+	}
+	lane->n_inner = 0;
 }
 
 /* Add the off-CPU time to the call that ended before |event|: it follows that call directly. */
@@ -227,8 +251,11 @@ static void add_off_cpu(struct d9__query_process *process, const struct d9_event
 		return;
 	lane->ended.told = true;
 	d9__analysis_off_cpu(event, &lane->ended.blocked_ns, &lane->ended.ready_ns);
-	if (d9__query_wants(process->rows, D9__QUERY_RUNS))
-		give_to_inner(process, &worker->piece.task->call, &lane->ended);
+	give_to_inner(process, lane,
+		      &(struct d9__off_part) { .ns = lane->ended.duration_ns,
+					       .told_ns = worker->piece.told_ns,
+					       .slept_ns = lane->ended.blocked_ns,
+					       .ready_ns = lane->ended.ready_ns });
 }
 
 /* The poll that |worker| runs at |ns|, or that ended then; NULL: none. */
@@ -641,6 +668,8 @@ void d9__query_process_release(struct d9__query_process *process)
 	d9__table_release(&process->spans);
 	d9__analysis_release(&process->analysis);
 	d9__symbolizer_close(process->symbols);
+	for (size_t i = 0; i < process->n_lanes; i++)
+		free(process->lanes[i].inner);
 	free(process->lanes);
 	d9__query_weights_release(&process->weights);
 }

@@ -20,8 +20,15 @@ struct d9__query_poll {
 	unsigned on_samples, off_samples;
 };
 
+/* A run of a function that a library called in the poll that runs. */
+struct d9__query_inner {
+	uint64_t run, ns, told_ns;
+};
+
 /* The state of one worker. */
 struct d9__query_lane {
+	struct d9__query_inner *inner; /* long ones, whose reading comes behind the poll */
+	size_t n_inner;
 	struct d9__query_poll ended;
 	uint64_t open_delay_ns, open_queue; /* of the running call */
 	uint64_t off_ns, off_stack; /* its newest off-CPU sample, stack + 1, and 0: none */

@@ -9,6 +9,7 @@
 
 #define SAVE "app+0x100 @ app+0x110"
 #define TICK "app+0x200 @ app+0x210"
+#define READ "libevent-2.1.so.7+0x300 @ app+0x310"
 
 #define MS(n) ((n) * UINT64_C(1000))
 
@@ -253,6 +254,70 @@ static void test_switches_of_a_slice_stand_for_those_of_the_whole_time(void)
 	story_free(&s);
 }
 
+/* The library's call at 40 ms takes connections for 61 ms: SAVE runs for 30 ms and for 20, and
+ * reads for most of it. */
+static void burst(struct story *s, uint64_t blocked_us)
+{
+	story_begin(s);
+	story_unpark(s, 1, 0, 0);
+	story_park(s, 1, 1, 0);
+	story_unpark(s, 0, MS(40), 0);
+	story_start(s, 0, MS(40), 1, READ);
+	story_enter(s, 0, MS(41), 7, SAVE);
+	story_left_cpu(s, 0, MS(42), 0);
+	story_waited(s, 0, MS(42), 1, "read", MS(28));
+	story_exit(s, 0, MS(71), 7, SAVE);
+	story_enter(s, 0, MS(72), 8, SAVE);
+	story_left_cpu(s, 0, MS(73), 0);
+	story_waited(s, 0, MS(73), 1, "read", MS(18));
+	story_exit(s, 0, MS(92), 8, SAVE);
+	story_end(s, 0, MS(101));
+	story_off_cpu(s, 0, MS(101), 1, blocked_us, 0);
+	story_park(s, 0, MS(101) + 1, 0);
+	story_analyse(s);
+}
+
+static void test_sleep_in_a_library_is_that_of_the_function_and_never_longer(void)
+{
+	/* As was told, less, and more, which falls on both by their length; the whole call. */
+	static const struct {
+		uint64_t blocked_us, slept_us;
+	} cases[] = { { 46000, 46000 }, { 23000, 23000 }, { 49000, 46800 }, { 61000, 50000 } };
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct d9__stall *stall;
+		struct story s;
+
+		burst(&s, cases[i].blocked_us);
+		stall = story_callback(&s, SAVE)->stalls[0].stall;
+		CU_ASSERT_EQUAL(d9__stall_slept_ns(stall), 1000 * cases[i].slept_us);
+		CU_ASSERT_EQUAL(stall->culprit_ns, 50000000);
+		CU_ASSERT_EQUAL(stall->culprit_runs, 2);
+		CU_ASSERT_EQUAL(story_callback(&s, READ)->n_stalls, 0);
+		story_free(&s);
+	}
+}
+
+static void test_sleep_in_calls_of_a_library_is_one_finding(void)
+{
+	struct story s;
+
+	burst(&s, 46000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "blocks 46.0 ms in 2 calls, in read(), once");
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text,
+		      "slept for 46.0 ms of 50.0 ms in 2 calls, called from"));
+	for (size_t i = 1; i < s.findings.n; i++)
+		CU_ASSERT_STRING_NOT_EQUAL(story_finding(&s, i)->name, "libevent-2.1.so.7+0x300");
+	/* The function has the stacks of its sleeps, too: none is told as off the CPU beside it. */
+	CU_ASSERT_EQUAL(story_callback(&s, SAVE)->off_told, 2);
+	CU_ASSERT_EQUAL(story_callback(&s, READ)->off_told, 0);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocking")->check, "");
+	story_free(&s);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -275,6 +340,10 @@ int main(void)
 		  test_who_held_the_lock_is_named_by_its_worker_or_its_thread },
 		{ "switches of a slice stand for those of the whole time",
 		  test_switches_of_a_slice_stand_for_those_of_the_whole_time },
+		{ "sleep in calls of a library is that of the function, and never longer than it",
+		  test_sleep_in_a_library_is_that_of_the_function_and_never_longer },
+		{ "sleep in calls of a library is one finding",
+		  test_sleep_in_calls_of_a_library_is_one_finding },
 		CU_TEST_INFO_NULL,
 	};
 

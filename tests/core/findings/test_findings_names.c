@@ -47,7 +47,8 @@ static void test_handler_inside_a_library_callback_is_named_by_its_span(void)
 	story_free(&s);
 }
 
-static void test_library_callback_with_many_short_spans_is_named_itself(void)
+/* A burst: the library's one call of 60 ms calls a function 60 times, for 900 us each. */
+static void test_function_that_is_called_many_times_in_one_call_is_named(void)
 {
 	struct story s;
 
@@ -61,7 +62,57 @@ static void test_library_callback_with_many_short_spans_is_named_itself(void)
 	story_park(&s, 0, 100021, 65000);
 	story_analyse(&s);
 
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "libevent-2.1.so.7+0x300");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "blocks the loop 54.0 ms in 60 calls, once");
+	CU_ASSERT(has(story_finding(&s, 0)->message,
+		      "54.0 ms in 60 calls (once a call, or several in a row, took"));
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "in 60 calls, called from libevent"));
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->stalls[0].stall->culprit_ns, 54000000);
+	CU_ASSERT_EQUAL(story_callback(&s, READ)->n_stalls, 0);
+	story_free(&s);
+}
+
+/* One of them lies in another: it is no time of its own. */
+static void test_run_inside_a_run_of_the_same_function_counts_once(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 40000, 5000);
+	story_start(&s, 0, 40000, 1, READ);
+	story_enter(&s, 0, 41000, 100, SLOW);
+	story_span(&s, 0, 42000, 60000, 101, SLOW);
+	story_exit(&s, 0, 61000, 100, SLOW);
+	story_end(&s, 0, 100000);
+	story_park(&s, 0, 100021, 65000);
+	story_analyse(&s);
+
+	/* Its 20 ms of 60 are not told of it, and not of the library. */
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->n_stalls, 0);
+	CU_ASSERT_EQUAL(story_callback(&s, READ)->stalls[0].stall->culprit_ns, 40000000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "blocks the loop 40.0 ms, 1 of 1 calls");
+	CU_ASSERT_FALSE(has(story_finding(&s, 0)->advice, "no function of yours"));
+	story_free(&s);
+}
+
+/* Two functions have less than half each, and the library has least. */
+static void test_library_is_not_accused_of_what_several_functions_took(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 40000, 5000);
+	story_start(&s, 0, 40000, 1, READ);
+	story_span(&s, 0, 42000, 69000, 100, WEB);
+	story_span(&s, 0, 70000, 99000, 101, SLOW);
+	story_end(&s, 0, 100000);
+	story_park(&s, 0, 100021, 65000);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->stalls[0].stall->culprit_ns, 29000000);
+	CU_ASSERT_EQUAL(story_callback(&s, READ)->n_stalls, 0);
 	story_free(&s);
 }
 
@@ -175,15 +226,20 @@ static void test_gio_s_functions_are_told_by_what_they_are_for(void)
 static const CU_TestInfo tests[] = {
 	{ "handler inside a library callback is named by its span",
 	  test_handler_inside_a_library_callback_is_named_by_its_span },
-	{ "library callback with many short spans is named itself",
-	  test_library_callback_with_many_short_spans_is_named_itself },
+	{ "function that a library calls many times in one call is named with their number",
+	  test_function_that_is_called_many_times_in_one_call_is_named },
+	{ "run inside a run of the same function counts once",
+	  test_run_inside_a_run_of_the_same_function_counts_once },
+	{ "library is not accused of what several functions took",
+	  test_library_is_not_accused_of_what_several_functions_took },
 	{ "function that is registered at two places is one finding with both",
 	  test_function_that_is_registered_at_two_places_is_one_finding_with_both },
 	{ "callback without a function has the name of its source",
 	  test_callback_without_a_function_has_the_name_of_its_source },
 	{ "closures are told by the name that the program gave their sources",
 	  test_closures_are_told_by_the_name_that_the_program_gave_their_sources },
-	{ "GIO's functions are told by what they are for", test_gio_s_functions_are_told_by_what_they_are_for },
+	{ "GIO's functions are told by what they are for",
+	  test_gio_s_functions_are_told_by_what_they_are_for },
 	CU_TEST_INFO_NULL,
 };
 
