@@ -33,6 +33,8 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 	d9__report_json_callback_name(json, "poll", stall->callback);
 	d9__json_u64(json, "duration_ns", stall->total_ns);
 	d9__json_u64(json, "name_ns", stall->culprit_ns);
+	d9__json_u64(json, "name_calls", stall->culprit_runs);
+	d9__json_u64(json, "name_blocked_ns", d9__stall_slept_ns(stall));
 	d9__json_u64(json, "worker", stall->worker);
 	d9__json_u64(json, "task", stall->task);
 	d9__report_json_moment(json, a, stall->start_ns);

@@ -224,11 +224,18 @@ static void put_blocked(struct trace *t)
 	trace_event(t, BLOCKED, ns, worker, (uint64_t)1, function, number(), (uint64_t)0);
 }
 
+/* A span is a function that the library calls if its name is "CALLBACK@SITE". */
 static void put_enter(struct trace *t)
 {
 	uint64_t ns = number(), worker = number(), tid = number(), span = number();
+	const char *name = word(), *at = strchr(name, '@');
+	char text[128];
 
-	trace_event(t, ENTER, ns, worker, span, (uint64_t)trace_string(t, word()), span, tid);
+	if (at)
+		snprintf(text, sizeof(text), "%.*s @ %s", (int)(at - name), name, at + 1);
+	else
+		snprintf(text, sizeof(text), "%s", name);
+	trace_event(t, ENTER, ns, worker, span, (uint64_t)trace_string(t, text), span, tid);
 }
 
 static void put_exit(struct trace *t)

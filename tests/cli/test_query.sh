@@ -115,6 +115,22 @@ run query demo/web "SELECT c.name, count(*) AS samples FROM samples s JOIN runs 
 run query demo/web 'SELECT name, callback, count(*) AS spans FROM spans GROUP BY 1'
 run query demo/web 'SELECT * FROM threads'
 
+say "a sleep in a library's call is divided among the runs in it, by what blocked there; none sleeps longer than it ran"
+"$top_builddir/tests/cli/make_samples" plain burst.bin <<'END_EVENTS'
+poll 1000000 0 1 0x1000 0x2000
+enter 2000000 0 7 71 app+0x100@app+0x110
+blocked 3000000 0 read 28000000
+exit 32000000 0 7 71
+enter 33000000 0 7 72 app+0x100@app+0x110
+blocked 34000000 0 read 18000000
+exit 53000000 0 7 72
+enter 54000000 0 7 73 app+0x200@app+0x210
+exit 54500000 0 7 73
+end 60000000 0
+offcpu 60000000 0 1 46000000 590000
+END_EVENTS
+run query burst.bin 'SELECT name, ms, blocked_ms, ready_ms FROM calls'
+
 say "another trace beside it"
 run query demo/web --attach b=demo/wakes 'SELECT (SELECT count(*) FROM calls) AS web, (SELECT count(*) FROM b.calls) AS wakes'
 run query demo/web --attach b=demo/wakes 'SELECT count(*) AS n FROM b.polls JOIN b.callbacks USING (callback)'
