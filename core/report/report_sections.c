@@ -133,24 +133,30 @@ static void put_longest(struct d9__section *c)
 {
 	size_t n = d9__report_section_shown(c, c->a->stalls.n);
 	struct d9__grid grid = { .n_columns = 0 };
-	bool held = false;
+	bool held = false, several = false;
 
 	if (n == 0)
 		return;
+	for (size_t i = 0; i < n; i++)
+		several |= c->a->stalls.items[i].stall->culprit_runs > 1;
 	d9__page_section(c->page, "Longest calls");
 	d9__report_cell_columns(&grid, (const char *const[]){ "TOOK", "AT", "WORKER", NULL });
 	d9__grid_column(&grid, "TIME", true, false);
 	d9__grid_column(&grid, "WAITED", false, false);
+	if (several)
+		d9__grid_column(&grid, "CALLS", false, false);
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "WAITED", "WORKER", "AT", NULL });
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__stall *stall = c->a->stalls.items[i].stall;
 
-		d9__report_cell(&grid, d9__units_ns(stall->total_ns));
+		d9__report_cell(&grid, d9__units_ns(stall->culprit_ns));
 		d9__report_cell(&grid, d9__units_offset(d9__analysis_start_ns(c->a), stall->start_ns));
 		d9__report_cell_id(&grid, stall->worker);
 		d9__grid_cell(&grid, time_of(stall), 0);
 		d9__report_cell(&grid, d9__units_count(stall->waited));
+		if (several)
+			d9__report_cell(&grid, d9__units_count(stall->culprit_runs));
 		d9__report_cell_callback(&grid, stall->culprit, true);
 		held |= was_held(stall);
 	}
@@ -158,6 +164,8 @@ static void put_longest(struct d9__section *c)
 	if (held)
 		d9__page_line(c->page, "preempted: for half of the time or more it was ready to run, and other "
 				       "threads had the CPUs, or a CPU limit held it back");
+	if (several)
+		d9__page_line(c->page, "CALLS: so many, which one call of a library made in a row");
 }
 
 static void put_queues(struct d9__section *c)
