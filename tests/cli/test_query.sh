@@ -117,7 +117,7 @@ run query demo/web 'SELECT * FROM threads'
 
 say "a sleep in a library's call is divided among the runs in it, by what blocked there; none sleeps longer than it ran"
 "$top_builddir/tests/cli/make_samples" plain burst.bin <<'END_EVENTS'
-poll 1000000 0 1 0x1000 0x2000
+poll 1000000 0 1 0 0 libevent-2.1.so.7+0x300 @ app+0x310
 enter 2000000 0 7 71 app+0x100@app+0x110
 blocked 3000000 0 read 28000000
 exit 32000000 0 7 71
@@ -130,6 +130,8 @@ end 60000000 0
 offcpu 60000000 0 1 46000000 590000
 END_EVENTS
 run query burst.bin 'SELECT name, ms, blocked_ms, ready_ms FROM calls'
+"$dial9" report -v burst.bin | sed -n '/^Longest calls/,/^$/p'
+"$dial9" report --json burst.bin | grep '"name_'
 
 say "another trace beside it"
 run query demo/web --attach b=demo/wakes 'SELECT (SELECT count(*) FROM calls) AS web, (SELECT count(*) FROM b.calls) AS wakes'
