@@ -296,8 +296,9 @@ static bool is_shared(const struct d9__rhythm *rhythm)
 }
 
 /*
- * Whether something is done now and then that most calls do not do.  A timer that always takes as long, a callback of
- * which every second call does, and one that sleeps have findings of their own, and their period is told there.
+ * Whether something is done now and then that most calls do not do.  A timer that always takes as
+ * long, a callback of which every second call does, one that sleeps, and one of which many calls
+ * come in a row have findings of their own, and their period is told there.
  */
 static bool is_housekeeping(const struct d9__rhythm *rhythm)
 {
@@ -313,7 +314,7 @@ static bool is_housekeeping(const struct d9__rhythm *rhythm)
 	if (4 * most_ns < 3 * all_ns)
 		return is_shared(rhythm);
 	return rhythm->stands_out && FEW_PART * rhythm->times <= callback->calls &&
-	       2 * callback->blocked.count < rhythm->times;
+	       2 * callback->blocked.count < rhythm->times && 2 * callback->bursts < rhythm->times;
 }
 
 void d9__check_periodic_pause(struct d9__findings *findings)

@@ -73,6 +73,33 @@ static void test_function_that_is_called_many_times_in_one_call_is_named(void)
 	story_free(&s);
 }
 
+/* Each burst is of calls that are alike: none of them does anything now and then. */
+static void test_bursts_in_a_rhythm_are_long_calls_and_no_housekeeping(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_park(&s, 0, 0, 0);
+	for (unsigned k = 0; k < 8; k++) {
+		unsigned us = 300000 * (k + 1);
+
+		story_unpark(&s, 0, us, 30000 * k);
+		story_start(&s, 0, us, 1, READ);
+		for (unsigned i = 0; i < 30; i++)
+			story_span(&s, 0, us + 1000 * i, us + 1000 * i + 990, 100 + 30 * k + i,
+				   SLOW);
+		story_end(&s, 0, us + 30000);
+		story_park(&s, 0, us + 30001, 30000 * (k + 1));
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "periodic-pause")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "blocks the loop 29.7 ms in 30 calls, 8 times");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "in 30 calls, every 300 ms (8 times a call"));
+	story_free(&s);
+}
+
 /* One of them lies in another: it is no time of its own. */
 static void test_run_inside_a_run_of_the_same_function_counts_once(void)
 {
@@ -228,6 +255,8 @@ static const CU_TestInfo tests[] = {
 	  test_handler_inside_a_library_callback_is_named_by_its_span },
 	{ "function that a library calls many times in one call is named with their number",
 	  test_function_that_is_called_many_times_in_one_call_is_named },
+	{ "bursts in a rhythm are long calls and no housekeeping",
+	  test_bursts_in_a_rhythm_are_long_calls_and_no_housekeeping },
 	{ "run inside a run of the same function counts once",
 	  test_run_inside_a_run_of_the_same_function_counts_once },
 	{ "library is not accused of what several functions took",
