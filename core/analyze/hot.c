@@ -269,8 +269,8 @@ static const char *plain_name(const char *function)
 }
 
 /*
- * The outermost outside of the program, else of the C++ library's in the program's file.  Of functions
- * that a library's was inlined into, the one that the program called.
+ * The outermost outside of the program, else of the C++ library's in the program's file.  Of
+ * functions that a library's was inlined into, the one that the program called.
  */
 const char *d9__hot_called_in(const struct d9__callback *callback, const struct d9__stack *stack)
 {

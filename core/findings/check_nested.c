@@ -199,7 +199,7 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 	d9__finding_set_callback(findings, finding, callback);
 	if (share >= D9__TOLD_SHARE)
 		d9__finding_set_brief(
-			findings, finding, "%s a loop inside for %s, %.0f %% of the time in all",
+			findings, finding, "%s a loop inside for %s, %.0f %% of the time",
 			polled ? "polls" : "runs", d9__units_ns(open_ns).text, 100 * share);
 	else
 		d9__finding_set_brief(findings, finding, "%s", what);

@@ -218,4 +218,5 @@ finish 's/[0-9.]* m\?s\( in\| waiting\)/TIME\1/g; s/busy, queue.*/busy/; s/  [0-
 	s/"\(tid\|for_ns\|task\)":[0-9]*/"\1":N/g; s/^ *[0-9.]*  w0/TIME w0/; s/for_ns=[0-9]*ns/for_ns=N/; s/task_id=[0-9]*/task_id=N/
 	s/since_ns=[0-9]*/since_ns=N/; s/[0-9]* % awake, [0-9]* % CPU: \([a-z_]*\) .*/N % awake: \1/; s/running=.*/running=.../; s/ *$//; s/^\(!! [a-z_]*\)  */\1  /
 	s/test_hang-[0-9]*/SERVICE/; s/+0x[0-9a-f]*/+OFFSET/g; s/  *scenario_hang\.c:[0-9]*//
-	s/\(ran when it ended: \)scenario_hang+OFFSET/\1on_request/; s/open for [0-9.]* s, [0-9.]* [mun]*s its own/open for TIME, TIME its own/'
+	s/\(ran when it ended: \)scenario_hang+OFFSET/\1on_request/; s/inside for [0-9.]* s, [0-9]* %/inside for TIME, N %/
+	s/, [0-9]* % of the time  *nap/, N % of the time  nap/'
