@@ -91,6 +91,13 @@ struct d9__shown_name d9__finding_name(const struct d9__callback *callback)
 	return (struct d9__shown_name){ text, d9__precision(len) };
 }
 
+bool d9__finding_same_name(const struct d9__callback *a, const struct d9__callback *b)
+{
+	struct d9__shown_name left = d9__finding_name(a), right = d9__finding_name(b);
+
+	return left.len == right.len && !memcmp(left.text, right.text, (size_t)left.len);
+}
+
 void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,
 			      const struct d9__callback *callback)
 {

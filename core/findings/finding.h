@@ -147,6 +147,9 @@ struct d9__shown_name {
 };
 struct d9__shown_name d9__finding_name(const struct d9__callback *callback);
 
+/* Whether both have one name: a function may be registered at several places. */
+bool d9__finding_same_name(const struct d9__callback *a, const struct d9__callback *b);
+
 /* |finding| is about |callback|: its name, its source. */
 void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,
 			      const struct d9__callback *callback);

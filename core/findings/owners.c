@@ -110,13 +110,6 @@ static struct machine machine_of(const struct d9__sums *sums)
 
 /* ---- who has it ---- */
 
-static bool is_same(const struct d9__callback *a, const struct d9__callback *b)
-{
-	struct d9__shown_name left = d9__finding_name(a), right = d9__finding_name(b);
-
-	return left.len == right.len && !memcmp(left.text, right.text, (size_t)left.len);
-}
-
 /* Callbacks of one name are one owner: a function may be registered at several places. */
 static const struct d9__owner *find(const struct d9__owners *owners, const struct d9__owner *owner)
 {
@@ -124,7 +117,7 @@ static const struct d9__owner *find(const struct d9__owners *owners, const struc
 		const struct d9__owner *item = &owners->items[i];
 
 		if (item->kind == owner->kind && item->callback && owner->callback &&
-		    is_same(item->callback, owner->callback))
+		    d9__finding_same_name(item->callback, owner->callback))
 			return item;
 	}
 	return NULL;

@@ -203,13 +203,6 @@ static void put_line(const struct d9__report_all *all, const struct account *acc
 	free(line);
 }
 
-static bool is_same(const struct d9__callback *a, const struct d9__callback *b)
-{
-	struct d9__shown_name left = d9__finding_name(a), right = d9__finding_name(b);
-
-	return left.len == right.len && !memcmp(left.text, right.text, (size_t)left.len);
-}
-
 /* Whether a finding that is graver than "at its limit" accuses the largest owner of |account|. */
 static bool is_accused(const struct account *account, const struct d9__report_finding *findings,
 		       size_t n)
@@ -219,7 +212,7 @@ static bool is_accused(const struct account *account, const struct d9__report_fi
 
 		if (findings[i].report->analysis == account->a && finding->severity < D9__INFO &&
 		    finding->callback && !finding->machine &&
-		    is_same(finding->callback, account->owners->items[0].callback))
+		    d9__finding_same_name(finding->callback, account->owners->items[0].callback))
 			return true;
 	}
 	return false;

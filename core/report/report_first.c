@@ -32,12 +32,6 @@
 /* On narrower pages the latter takes two. */
 #define TABLE_COLUMNS 50
 
-/* Where what stands at the right edge ends at most: further away the eye loses the line. */
-#define EDGE_MAX 110
-
-/* A line of advice or of effects begins so far in. */
-#define INDENT 6
-
 /* Names take at most a third of the width, or so much. */
 #define NAME_PART 3
 #define NAME_MIN  18
@@ -113,38 +107,6 @@ static char *brief_of(const struct d9__finding *finding)
 	return strndup(text, (size_t)(end - text));
 }
 
-/*
- * Return the part of |text| that fits in |columns|: whole sentences if they fill half of it, else
- * up to the end of a clause, best outside of parentheses, else of a word.  NULL: out of memory.
- */
-static char *shorten_prose(const char *text, size_t columns)
-{
-	size_t sentence = 0, clause = 0, inner = 0, word = 0, depth = 0, cut;
-	char *out;
-
-	if (strlen(text) <= columns)
-		return strdup(text);
-	for (size_t i = 0; i < columns && text[i]; i++) {
-		bool ends = text[i + 1] == ' ';
-
-		depth += text[i] == '(';
-		depth -= text[i] == ')' && depth;
-		if (text[i] == '.' && ends)
-			sentence = i + 1;
-		else if (strchr(",;:", text[i]) && ends && i + strlen("...") <= columns)
-			*(depth ? &inner : &clause) = i;
-		else if (text[i] == ' ' && i + strlen("...") <= columns)
-			word = i;
-	}
-	if (2 * sentence >= columns)
-		return strndup(text, sentence);
-	cut = 2 * clause >= columns ? clause : 2 * inner >= columns ? inner : word;
-	/* A sentence's end needs no other. */
-	if (cut && text[cut - 1] == '.')
-		return strndup(text, cut);
-	return asprintf(&out, "%.*s...", (int)cut, text) < 0 ? NULL : out;
-}
-
 /* As many sentences of |text| as fit in |columns|, and the first in any case: what to do is never
  * cut.  NULL: out of memory. */
 static char *whole_sentences(const char *text, size_t columns)
@@ -208,11 +170,6 @@ static void pad_to(struct d9__page *page, size_t used, size_t width)
 		d9__page_printf(page, "%*s", (int)(width - used), "");
 }
 
-static size_t edge_of(const struct d9__page *page)
-{
-	return page->width < EDGE_MAX ? page->width : EDGE_MAX;
-}
-
 /* "! render  blocks the loop 40 ms, 20 of 20 calls          hello.c:52" */
 static void put_line(struct first *first, const struct d9__report_finding *item)
 {
@@ -237,15 +194,15 @@ static void put_line(struct first *first, const struct d9__report_finding *item)
 	d9__page_put(page, D9__BOLD, name);
 	pad_to(page, d9__page_columns(page, name), first->name_width + 2);
 	used = column + d9__page_columns(page, brief);
-	if (!source || used + 2 + d9__page_columns(page, source) > edge_of(page)) {
+	if (!source || used + 2 + d9__page_columns(page, source) > d9__report_edge(page)) {
 		if (asprintf(&text, "%s%s%s%s", brief, source ? " (" : "", source ? source : "",
 			     source ? ")" : "") < 0)
 			text = NULL;
 		else
-			d9__page_wrap(page, text, (unsigned)column, INDENT);
+			d9__page_wrap(page, text, (unsigned)column, D9__REPORT_INDENT);
 	} else {
 		d9__page_put(page, D9__PLAIN, brief);
-		pad_to(page, used, edge_of(page) - d9__page_columns(page, source));
+		pad_to(page, used, d9__report_edge(page) - d9__page_columns(page, source));
 		d9__page_put(page, D9__FAINT, source);
 		putc('\n', page->out);
 		text = strdup("");
@@ -262,7 +219,8 @@ out:
 static bool put_advice(struct first *first, const struct d9__finding *finding, unsigned lines)
 {
 	struct d9__page *page = first->page;
-	size_t columns = (edge_of(page) - INDENT) * lines - (lines - 1) * INDENT;
+	size_t columns = (d9__report_edge(page) - D9__REPORT_INDENT) * lines -
+			 (lines - 1) * D9__REPORT_INDENT;
 	char *text;
 
 	if (!finding->advice || !*finding->advice)
@@ -270,7 +228,7 @@ static bool put_advice(struct first *first, const struct d9__finding *finding, u
 	text = whole_sentences(finding->advice, columns);
 	d9__page_put(page, D9__FAINT, "  do: ");
 	if (text)
-		d9__page_wrap(page, text, INDENT, INDENT);
+		d9__page_wrap(page, text, D9__REPORT_INDENT, D9__REPORT_INDENT);
 	else
 		page->err = -ENOMEM;
 	free(text);
@@ -295,20 +253,8 @@ static void put_effects(struct first *first, const struct d9__finding *finding)
 		page->err = -ENOMEM;
 	d9__page_put(page, D9__FAINT, "  so: ");
 	if (text)
-		d9__page_wrap(page, text, INDENT, INDENT);
+		d9__page_wrap(page, text, D9__REPORT_INDENT, D9__REPORT_INDENT);
 	free(text);
-}
-
-void d9__report_put_labelled(struct d9__page *page, const char *label, const char *text, bool whole)
-{
-	char *fitting = whole ? strdup(text) : shorten_prose(text, edge_of(page) - INDENT);
-
-	d9__page_put(page, D9__FAINT, label);
-	if (fitting)
-		d9__page_wrap(page, fitting, INDENT, INDENT);
-	else
-		page->err = -ENOMEM;
-	free(fitting);
 }
 
 /*

@@ -67,6 +67,12 @@ void d9__report_headline(const struct d9__report_all *all, const struct d9__repo
 void d9__report_accounts(const struct d9__report_all *all,
 			 const struct d9__report_finding *findings, size_t n, bool places);
 
+/* A line of advice or of effects begins so far in. */
+#define D9__REPORT_INDENT 6
+
+/* The column at which what stands at the right edge ends. */
+size_t d9__report_edge(const struct d9__page *page);
+
 /* "  at: 83 % in render_row (svc.c:88)": |text| behind |label|, in one line, or |whole|. */
 void d9__report_put_labelled(struct d9__page *page, const char *label, const char *text,
 			     bool whole);
