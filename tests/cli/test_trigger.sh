@@ -72,7 +72,7 @@ recorded() {
 shown() {
 	echo "$(find "$1" -name 'dump.*.json' | wc -l) manifest, $(find "$1" -name '*.zst' | wc -l) segment"
 	sed 's/"[0-9A-HJKMNP-TV-Z]\{26\}"/"ID"/; s/"20[0-9T:.-]*Z"/"TIME"/; s/"value": [0-9]*/"value": N/; s/"bytes": [0-9]*/"bytes": N/' "$1"/*/dump.*.json
-	"$dial9" report --color never "$1" | sed '/ awake/d' | sed -n 's/[0-9.]* m\{0,1\}s\>/T/g; s/of [0-9]* calls/of N calls/; s/^\(nothing else found\).*/\1/; 2,3p' | sed 's/  *prog\.c.*//'
+	"$dial9" report --color never "$1" | sed '/ awake/d' | sed -n 's/[0-9.]* m\{0,1\}s\>/T/g; s/of [0-9]* calls/of N calls/; s/[0-9]* % of the time/N % of the time/; s/^\(nothing else found\).*/\1/; 2,3p' | sed 's/  *prog\.c.*//'
 }
 
 say "a callback that took too long, in flight mode"
