@@ -77,7 +77,8 @@ static bool is_own(const struct d9__callback *callback, const struct d9__stack *
 	       !d9__function_is_cxx(stack->names[i].function);
 }
 
-/* How many frames lie inside the innermost callback, up to the recorder's, which called it; 0: that one is not among them. */
+/* How many frames lie inside the innermost callback, up to the recorder's, which called it; 0: that
+ * one is not among them. */
 static size_t inside(const struct d9__stack *stack)
 {
 	for (size_t i = 1; i < stack->n; i++)
@@ -117,7 +118,8 @@ static bool is_jump(const struct d9__stack *stack)
 	       names[1].module && !strcmp(names[0].module, names[1].module);
 }
 
-/* The program has asked for the work of a library; and its own work inside a library's callback is not the library's. */
+/* The program has asked for the work of a library; and its own work inside a library's callback is
+ * not the library's. */
 size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
 {
 	size_t cxx = 0;
@@ -149,7 +151,8 @@ bool d9__hot_calls_loop(const struct d9__callback *callback, const struct d9__st
 
 	for (size_t i = 0; i < own; i++)
 		if (d9__frame_is_ours(&stack->names[i]) ||
-		    (stack->names[i].module && d9__module_is_loop(stack->names[i].module, strlen(stack->names[i].module))))
+		    (stack->names[i].module &&
+		     d9__module_is_loop(stack->names[i].module, strlen(stack->names[i].module))))
 			return true;
 	return false;
 }
@@ -167,19 +170,22 @@ static bool is_same(const struct d9__frame_name *a, const struct d9__frame_name 
 	return a->function == b->function && a->file == b->file;
 }
 
-static void add_to_spots(const struct d9__callback *callback, const struct hot_stack *item, uint64_t n,
-			 struct d9__spot *spots, size_t *n_spots)
+static void add_to_spots(const struct d9__callback *callback, const struct hot_stack *item,
+			 uint64_t n, struct d9__spot *spots, size_t *n_spots)
 {
 	size_t frame = d9__hot_own_frame(callback, item->stack), i = 0;
 
-	while (i < *n_spots && !is_same(&spots[i].stack->names[spots[i].frame], &item->stack->names[frame]))
+	while (i < *n_spots &&
+	       !is_same(&spots[i].stack->names[spots[i].frame], &item->stack->names[frame]))
 		i++;
 	if (i == SPOTS_MAX)
 		return;
 	if (i == *n_spots)
-		spots[(*n_spots)++] = (struct d9__spot){ .stack = item->stack, .frame = frame, .stack_n = n };
+		spots[(*n_spots)++] =
+			(struct d9__spot) { .stack = item->stack, .frame = frame, .stack_n = n };
 	spots[i].n += n;
-	if (n > spots[i].stack_n || (n == spots[i].stack_n && item->stack->number < spots[i].stack->number)) {
+	if (n > spots[i].stack_n ||
+	    (n == spots[i].stack_n && item->stack->number < spots[i].stack->number)) {
 		spots[i].stack = item->stack;
 		spots[i].frame = frame;
 		spots[i].stack_n = n;
@@ -203,7 +209,8 @@ static int compare_spots(const void *left, const void *right)
 	return (a->stack->number > b->stack->number) - (a->stack->number < b->stack->number);
 }
 
-size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d9__spot *out, size_t max)
+size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d9__spot *out,
+		     size_t max)
 {
 	const struct d9__hot *hot = callback->hot;
 	struct d9__spot spots[SPOTS_MAX];
@@ -223,7 +230,8 @@ size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d
 		uint64_t count = off_cpu ? sorted[i]->off : sorted[i]->on;
 
 		/* Around a short call the recorder itself may be found. */
-		if (count && sorted[i]->stack->names && !d9__frame_is_ours(&sorted[i]->stack->names[0]))
+		if (count && sorted[i]->stack->names &&
+		    !d9__frame_is_ours(&sorted[i]->stack->names[0]))
 			add_to_spots(callback, sorted[i], count, spots, &n_spots);
 	}
 	free(sorted);
@@ -249,21 +257,24 @@ const struct d9__stack *d9__hot_next(const struct d9__hot *hot, size_t *place, u
 /* "write" of "__GI___libc_write", "fork" of "__libc_fork", "sscanf" of "__isoc99_sscanf". */
 static const char *plain_name(const char *function)
 {
-	static const char *const prefixes[] = { "_IO_",	 "_",	    "GI_",    "libc_",
+	static const char *const prefixes[] = { "_IO_",	 "GI_",	    "libc_",
 						"vdso_", "isoc99_", "isoc23_" };
+	size_t i = 0;
 
-	/* The rest of a C++ name would be none. */
-	if (!strncmp(function, "_Z", 2))
-		return function;
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]);) {
+	while (i < sizeof(prefixes) / sizeof(prefixes[0])) {
 		size_t len = strlen(prefixes[i]);
 
-		if (strncmp(function, prefixes[i], len) != 0 || !function[len]) {
+		/* One alone is a name's own: _exit() is not exit(). */
+		if (!strncmp(function, "__", 2))
+			len = strspn(function, "_");
+		else if (strncmp(function, prefixes[i], len) != 0)
+			len = 0;
+		if (len && function[len]) {
+			function += len;
+			i = 0;
+		} else {
 			i++;
-			continue;
 		}
-		function += len;
-		i = 0;
 	}
 	return function;
 }
@@ -383,7 +394,8 @@ char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu)
 	const struct d9__hot *hot = callback->hot;
 	uint64_t all = !hot ? 0 : off_cpu ? hot->off : hot->on;
 	struct d9__spot spots[SPOTS_TOLD];
-	size_t size, n = all < D9__HOT_FEW ? 0 : d9__hot_spots(callback, off_cpu, spots, SPOTS_TOLD);
+	size_t size,
+		n = all < D9__HOT_FEW ? 0 : d9__hot_spots(callback, off_cpu, spots, SPOTS_TOLD);
 	char *text = NULL;
 	FILE *out;
 
