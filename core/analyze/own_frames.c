@@ -39,3 +39,15 @@ size_t d9__own_frames(const enum d9__frame_class *frames, size_t n)
 		i++;
 	return i;
 }
+
+void d9__own_frames_hide(const enum d9__frame_class *frames, size_t n, size_t own, bool *hidden)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		hidden[i] = i < own || d9__frame_class_is_ours(frames[i]);
+		any = any || !hidden[i];
+	}
+	if (!any)
+		memset(hidden, 0, n * sizeof(*hidden));
+}

@@ -30,3 +30,9 @@ static inline bool d9__frame_class_is_ours(enum d9__frame_class frame)
  * it had called of the system, but no function that it calls for the program.
  */
 size_t d9__own_frames(const enum d9__frame_class *frames, size_t n);
+
+/*
+ * Which of |n| frames are the recorder's, of which |own| innermost ones are its own work: |hidden|;
+ * none where all are.
+ */
+void d9__own_frames_hide(const enum d9__frame_class *frames, size_t n, size_t own, bool *hidden);

@@ -37,19 +37,6 @@ static void cut(struct d9__profile_view *view, const struct d9__profile_stack *s
 	view->rooted = view->n < stack->n || view->named;
 }
 
-/* Hide the recorder's frames, |own| innermost ones among them, unless all are. */
-static void hide(struct d9__profile_view *view, const enum d9__frame_class *classes, size_t own)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < view->n; i++) {
-		view->hidden[i] = i < own || d9__frame_class_is_ours(classes[i]);
-		any = any || !view->hidden[i];
-	}
-	if (!any)
-		memset(view->hidden, 0, sizeof(view->hidden));
-}
-
 void d9__profile_view(struct d9__profile *profile, const struct d9__profile_stack *stack,
 		      struct d9__profile_view *view)
 {
@@ -73,5 +60,5 @@ void d9__profile_view(struct d9__profile *profile, const struct d9__profile_stac
 	if (is_cut)
 		cut(view, stack, classes, own, function);
 	if (!profile->wanted.own_frames)
-		hide(view, classes, own);
+		d9__own_frames_hide(classes, view->n, own, view->hidden);
 }

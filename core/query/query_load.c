@@ -7,6 +7,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/hot_threads.h"
+#include "analyze/own_frames.h"
 #include "analyze/processes.h"
 #include "findings/checks.h"
 #include "query/query_events.h"
@@ -305,36 +306,65 @@ static unsigned put_frames(struct load *load, size_t stack, unsigned depth, uint
 	return depth;
 }
 
+#define STACK_MAX (D9__TEXT_MAX / sizeof(uint64_t))
+
+/* Of stack |i|, which begins with its process, the functions at |address|, the |j|th; else
+ * |unnamed|. */
+static struct d9__frames frames_at(const struct load *load, size_t i, size_t j,
+				   const uint64_t *addresses, const struct d9__symbol *unnamed)
+{
+	struct d9__symbolizer *symbols = load->items[addresses[0] >> 1].symbols;
+	bool running = j == 1 && load->stacks.met[i].running;
+	struct d9__frames frames = { .items = unnamed, .n = 1 };
+
+	if (symbols)
+		d9__symbolizer_resolve(symbols, addresses[j], load->stacks.met[i].ns,
+				       running ? D9__EXECUTING : D9__RETURN, &frames);
+	return frames;
+}
+
+/* The recorder's frames are no part of a stack, as in the report. */
+static void put_stack(struct load *load, size_t i, const uint64_t *addresses, size_t n)
+{
+	static enum d9__frame_class classes[STACK_MAX];
+	static bool hidden[STACK_MAX];
+	char place[24] = "";
+	const struct d9__symbol unnamed = { .function = place };
+	unsigned depth = 0;
+
+	for (size_t j = 1; j < n; j++) {
+		struct d9__frames frames = frames_at(load, i, j, addresses, &unnamed);
+
+		classes[j - 1] =
+			d9__frame_class_of(frames.items[0].module, frames.items[0].function);
+	}
+	d9__own_frames_hide(classes, n - 1, d9__own_frames(classes, n - 1), hidden);
+	for (size_t j = 1; j < n; j++) {
+		struct d9__frames frames;
+
+		if (hidden[j - 1])
+			continue;
+		snprintf(place, sizeof(place), "0x%llx", (unsigned long long)addresses[j]);
+		frames = frames_at(load, i, j, addresses, &unnamed);
+		depth = put_frames(load, i, depth, addresses[j], &frames);
+	}
+}
+
 static void put_stacks(struct load *load)
 {
 	static const struct d9__symbol left_out = { .function = "(left out)" };
+	const struct d9__frames others = { .items = &left_out, .n = 1 };
 	const struct d9__texts *keys = &load->stacks.keys;
-	uint64_t addresses[D9__TEXT_MAX / sizeof(uint64_t)];
+	uint64_t addresses[STACK_MAX];
 
 	for (size_t i = 0; i < load->stacks.n; i++) {
 		size_t n = keys->lens[i] / sizeof(addresses[0]);
-		struct d9__frames frames = { .items = &left_out, .n = 1 };
-		unsigned depth = 0;
 
-		if (keys->full && keys->others_number == i) {
-			put_frames(load, i, 0, 0, &frames);
-			continue;
-		}
 		memcpy(addresses, keys->items[i], n * sizeof(addresses[0]));
-		for (size_t j = 1; j < n; j++) {
-			bool running = j == 1 && load->stacks.met[i].running;
-			char place[24];
-			struct d9__symbol unnamed = { .function = place };
-
-			snprintf(place, sizeof(place), "0x%llx", (unsigned long long)addresses[j]);
-			frames = (struct d9__frames) { .items = &unnamed, .n = 1 };
-			if (load->items[addresses[0] >> 1].symbols)
-				d9__symbolizer_resolve(load->items[addresses[0] >> 1].symbols,
-						       addresses[j], load->stacks.met[i].ns,
-						       running ? D9__EXECUTING : D9__RETURN,
-						       &frames);
-			depth = put_frames(load, i, depth, addresses[j], &frames);
-		}
+		if (keys->full && keys->others_number == i)
+			put_frames(load, i, 0, 0, &others);
+		else if (n)
+			put_stack(load, i, addresses, n);
 	}
 }
 

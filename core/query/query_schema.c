@@ -107,7 +107,7 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		.shared = d9__sample_columns,
 		.index = "CREATE INDEX samples_by_stack ON samples(stack)" },
 	[D9__QUERY_FRAMES] = { "frames",
-		"CREATE TABLE frames ( -- of stacks, functions inlined into others have rows of their own\n"
+		"CREATE TABLE frames ( -- without the recorder's; inlined functions have rows\n"
 		"  stack INTEGER,\n"
 		"  depth INTEGER, -- 0: innermost\n"
 		"  function TEXT, -- else module+0xoffset\n"
@@ -149,7 +149,7 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		")", 4, "CREATE INDEX events_by_name ON events(name, time_ns)" },
 	[D9__QUERY_FINDINGS] = { "findings",
 		"CREATE TABLE findings ( -- what dial9 report finds, worst first\n"
-		"  finding INTEGER PRIMARY KEY, -- its number in dial9 report\n"
+		"  finding INTEGER PRIMARY KEY, -- its number in dial9 report; effects come last\n"
 		"  process INTEGER,\n"
 		"  effect_of INTEGER, -- findings.finding of its cause; NULL: it is one itself\n"
 		"  severity TEXT, -- critical, warning, info\n"

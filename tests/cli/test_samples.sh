@@ -124,6 +124,7 @@ try() {
 try usual
 "$dial9" report "$work/tr.usual" | sed -n 's/[0-9]* % in/N % in/g; s/^  at: /at: /p' | sed 's/, N.*//' | uniq
 "$dial9" report -v "$work/tr.usual" | sed -n 's/[0-9]* % in/N % in/g; s/^  on the CPU: /on the CPU: /p' | sed 's/, N.*//' | uniq
+echo "frames of the recorder in SQL: $("$dial9" query -f csv "$work/tr.usual" "SELECT count(*) FROM frames WHERE module LIKE 'libdial9%' OR function LIKE 'd9~_~_%' ESCAPE '~'" | tail -n 1)"
 try usual-off --cpu off
 try usual-fast --cpu 500
 try uses
