@@ -93,15 +93,29 @@ static const struct d9__frame_name *called_by(const struct d9__stack *stack,
 	return below;
 }
 
+/*
+ * The name of |frame|: of functions that were inlined into another, that one's, unless it runs the
+ * loop.
+ */
+static const char *name_called(const struct d9__frame_name *frame,
+			       const struct d9__frame_name *runner)
+{
+	const char *outermost = frame->outermost;
+
+	return !outermost || !strcmp(outermost, "main") ||
+			       (runner && !strcmp(outermost, runner->function))
+		       ? frame->function
+		       : outermost;
+}
+
 struct counted {
-	const struct d9__frame_name *frame;
+	const char *name;
 	uint64_t n;
 };
 
 /* The function of the program in which |worker| was found most often between rounds; NULL: too few
  * samples. */
-static const struct d9__frame_name *find_function(const struct d9__analysis *a,
-						  const struct d9__worker *worker)
+static const char *find_function(const struct d9__analysis *a, const struct d9__worker *worker)
 {
 	const struct d9__frame_name *runner = find_runner(a);
 	struct counted counted[FUNCTIONS_MAX], *most = NULL;
@@ -111,22 +125,22 @@ static const struct d9__frame_name *find_function(const struct d9__analysis *a,
 
 	while (worker->beside.hot && (stack = d9__hot_next(worker->beside.hot, &place, &on))) {
 		const struct d9__frame_name *frame = stack->names ? called_by(stack, runner) : NULL;
+		const char *name = frame ? name_called(frame, runner) : NULL;
 
-		if (!frame || !on)
+		if (!name || !on)
 			continue;
-		for (i = 0; i < n && !is_same(counted[i].frame, frame); i++)
+		for (i = 0; i < n && strcmp(counted[i].name, name) != 0; i++)
 			;
 		if (i == FUNCTIONS_MAX)
 			continue;
 		if (i == n)
-			counted[n++] = (struct counted) { frame, 0 };
+			counted[n++] = (struct counted) { name, 0 };
 		counted[i].n += on;
 		if (!most || counted[i].n > most->n ||
-		    (counted[i].n == most->n &&
-		     strcmp(counted[i].frame->function, most->frame->function) < 0))
+		    (counted[i].n == most->n && strcmp(counted[i].name, most->name) < 0))
 			most = &counted[i];
 	}
-	return most && most->n >= D9__HOT_FEW ? most->frame : NULL;
+	return most && most->n >= D9__HOT_FEW ? most->name : NULL;
 }
 
 /* ---- the check ---- */
@@ -163,9 +177,9 @@ static enum d9__severity severity_of(const struct d9__findings *findings,
 static void between_rounds(struct d9__findings *findings, const struct d9__worker *worker,
 			   const struct d9__owners *owners)
 {
-	const struct d9__frame_name *frame = find_function(findings->analysis, worker);
+	const char *function = find_function(findings->analysis, worker);
 	const struct d9__loop_time *time = &worker->loop_time;
-	const char *name = frame ? frame->function : "work between rounds";
+	const char *name = function ? function : "work between rounds";
 	double share = d9__owners_share(owners, time->outside_ns);
 	struct d9__finding *finding;
 

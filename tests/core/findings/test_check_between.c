@@ -363,7 +363,7 @@ enum {
 
 /* The program's main() calls run(), that the loop and work() by turns; draw() is called by work().
  */
-static const struct d9__frame_name functions[] = {
+static struct d9__frame_name functions[] = {
 	[IN_MAIN] = { "main", "app.c", "app", 1, true },
 	[IN_RUN] = { "run", "app.c", "app", 2, true },
 	[IN_WORK] = { "work", "app.c", "app", 3, true },
@@ -431,6 +431,24 @@ static void test_the_function_that_the_loop_s_caller_called_is_named(void)
 	story_free(&s);
 }
 
+/* A function that was inlined into another is not the one that is called. */
+static void test_function_that_the_work_was_inlined_into_is_named(void)
+{
+	static const struct {
+		const char *outermost, *name;
+	} cases[] = { { "refresh", "refresh" }, { "run", "work" }, { "main", "work" } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct story s;
+
+		functions[IN_WORK].outermost = cases[i].outermost;
+		sampled(&s, 6, 1);
+		CU_ASSERT_STRING_EQUAL(between(&s)->name, cases[i].name);
+		story_free(&s);
+	}
+	functions[IN_WORK].outermost = NULL;
+}
+
 /* No sample tells who runs the loop: the outermost below main() is named. */
 static void test_without_its_caller_the_outermost_function_below_main_is_named(void)
 {
@@ -475,6 +493,8 @@ static CU_TestInfo tests[] = {
 	  test_what_several_loops_have_alike_is_one_finding_that_names_them },
 	{ "the function that the loop's caller called is named",
 	  test_the_function_that_the_loop_s_caller_called_is_named },
+	{ "function that the work was inlined into is named",
+	  test_function_that_the_work_was_inlined_into_is_named },
 	{ "without its caller the outermost function below main() is named",
 	  test_without_its_caller_the_outermost_function_below_main_is_named },
 	{ "few samples name no function", test_few_samples_name_no_function },
