@@ -57,12 +57,15 @@ function factsOf(trace, worker) {
 		timeFacts.set(trace, { workers: new WeakMap(), sampleNs: sampleNs(trace),
 			readings: rowsByWorker(trace, 'OffCpuEvent', ['blocked_ns', 'run_queue_ns', 'voluntary_switches', 'user_cpu_ns', 'system_cpu_ns']),
 			looks: rowsByWorker(trace, 'StuckPollEvent', ['running']),
-			told: rowsByWorker(trace, 'BlockingCallEvent', ['duration_ns', 'held_ns', 'held_ready_ns']) });
+			told: rowsByWorker(trace, 'BlockingCallEvent', ['duration_ns', 'held_ns', 'held_ready_ns']),
+			ready: rowsByWorker(trace, 'RunQueueEvent', ['wait_ns']), outside: rowsByWorker(trace, 'LoopOutsideEvent', ['from_ns', 'to_ns']),
+			sources: rowsByWorker(trace, 'SourceTimeEvent', ['total_ns']) });
 	const facts = timeFacts.get(trace), { samples } = trace;
 	if (!facts.workers.has(worker))
 		facts.workers.set(worker, { sampleNs: facts.sampleNs, high: highest(worker.parks), last: null,
 			cut: worker.running ? null : worker.unended ?? null, looks: facts.looks.get(worker.id) ?? [],
 			readings: facts.readings.get(worker.id) ?? [], told: facts.told.get(worker.id) ?? [],
+			ready: facts.ready.get(worker.id) ?? [], outside: facts.outside.get(worker.id) ?? [], sources: facts.sources.get(worker.id) ?? [],
 			samples: samples.time.filter((_, i) => samples.worker[i] === worker.id && samples.source[i] !== 1) });
 	return facts.workers.get(worker);
 }
@@ -76,6 +79,13 @@ function firstRow(rows, time) {
 		else high = middle;
 	}
 	return low;
+}
+
+/** The sum of what |valueOf| tells of the |rows| behind |from|, up to |to|. */
+function sumIn(rows, from, to, valueOf) {
+	let sum = 0;
+	for (let i = firstRow(rows, from); i < rows.length && rows[i].time <= to; i++) sum += rows[i].time > from ? valueOf(rows[i]) : 0;
+	return sum;
 }
 
 /* ---- one active period: from an unpark to the next park ---- */
@@ -194,6 +204,15 @@ function nestedOf(trace, facts, polls) {
 	return nested;
 }
 
+/** How long a thread that left its loop slept outside, where |own| ns of a period are known to be none of that. */
+function sleptOf(trace, facts, polls, { start, end, wall, inCalls, first, last }, own) {
+	const outside = sumIn(facts.outside, start, end, (row) => over(Number(row.to_ns), Number(row.from_ns)));
+	if (outside) return Math.min(outside, over(wall, own));
+	if (wall < 1e6 || 2 * inCalls >= wall || 2 * own >= wall) return 0;
+	const nested = nestedOf(trace, facts, polls), inside = inCalls + nested[last] - nested[first] + sumIn(facts.sources, start, end, (row) => Number(row.total_ns));
+	return 2 * inside < wall ? wall - Math.max(inside, own) : 0;
+}
+
 /**
  * The period before park |i|, or behind the last one: how long the worker was awake in it and where that went,
  * and what CPU time those |shorts| |shared| that have no reading of their own.
@@ -213,12 +232,10 @@ function periodOf(trace, worker, i) {
 	period.wall = period.known ? Math.max(0, period.end - from) : 0;
 	const seen = !isLast && period.known && Math.max(facts.high[i], parks.cpuBefore[i]) > 0;
 	const used = seen ? over(parks.cpuBefore[i], began.cpu) : 0, cpu = seen ? over(parks.cpuBefore[i], began.high) : null;
-	period.awake = period.wall;
-	// A thread that left its loop, and slept before it entered one again.
-	if (seen && period.wall >= 1e6 && 2 * period.inCalls < period.wall && 2 * used < period.wall) {
-		const nested = nestedOf(trace, facts, polls), inside = period.inCalls + nested[last] - nested[first];
-		if (2 * inside < period.wall) period.awake = Math.max(inside, used);
-	}
+	const own = used + period.ready + period.blocked + period.told;
+	// Ready without a CPU, in no call with a reading: what does not fit was in waits before.
+	period.untold = seen ? Math.min(over(period.wall, own), sumIn(facts.ready, from, period.end, (row) => Number(row.wait_ns))) : 0;
+	period.awake = period.wall - (seen ? sleptOf(trace, facts, polls, period, own + period.untold) : 0);
 	shareCpu(period, cpu);
 	facts.last = period;
 	return period;
@@ -228,24 +245,30 @@ function periodOf(trace, worker, i) {
 function shareCpu(period, cpu) {
 	const others = over(period.awake, period.readNs + period.told);
 	let left = period.awake;
+	left -= period.sumReady = Math.min(left, period.ready);
+	left -= period.untold = Math.min(left, period.untold);
+	period.sumReady += period.untold;
 	period.cpuLeft = cpu === null ? null : Math.min(over(cpu, period.onCpu), others);
 	period.others = others;
-	const shorts = over(others, period.longNs);
-	Object.assign(period, { shorts, shared: cpu === null ? 0 : Math.min(over(period.cpuLeft, period.longNs), shorts) });
-	left -= period.sumReady = Math.min(left, period.ready);
+	const shorts = over(others, period.longNs), shared = cpu === null ? 0 : Math.min(over(period.cpuLeft, period.longNs), shorts);
+	Object.assign(period, { shorts, shared, sharedReady: Math.min(over(period.untold, period.longNs), shorts - shared) });
 	left -= period.sumBlocked = Math.min(left, period.blocked + period.told);
 	period.sumOnCpu = Math.min(left, cpu ?? period.onCpu);
 }
 
 const nothing = () => ({ onCpu: 0, ready: 0, blocked: 0, waiting: 0, byPeriod: 0, samples: 0, sharing: null, shortNs: 0 });
 
-/** What |ns| of short calls had of the CPU time that those of their period share. */
-const shareOf = ({ shared, shorts }, ns) => (shorts ? Math.floor(shared * Math.min(ns, shorts) / shorts) : 0);
+/** Add what |ns| of short calls had of what those of their period share. */
+function addShares(sum, { shared, sharedReady, shorts }, ns) {
+	const part = (all) => (shorts ? Math.floor(all * Math.min(ns, shorts) / shorts) : 0);
+	sum.onCpu += part(shared);
+	sum.ready += part(sharedReady);
+}
 
 /** Short calls of one period share its CPU time together, or each would lose a part of a nanosecond; null: there are no more. */
 function addShort(sum, period, ns) {
 	if (sum.sharing !== period) {
-		if (sum.sharing) sum.onCpu += shareOf(sum.sharing, sum.shortNs);
+		if (sum.sharing) addShares(sum, sum.sharing, sum.shortNs);
 		Object.assign(sum, { sharing: period, shortNs: 0 });
 	}
 	sum.shortNs += ns;
@@ -267,8 +290,12 @@ function addOfCall(sum, period, row, ns, told) {
 	sum.blocked += told;
 	if (period.cpuLeft === null) return;
 	sum.byPeriod += ns;
-	if (call && call.ns >= LONG_CALL) sum.onCpu += Math.min(ns, over(period.cpuLeft, over(period.others, ns)));
-	else addShort(sum, period, ns);
+	if (call && call.ns >= LONG_CALL) {
+		sum.onCpu += Math.min(ns, over(period.cpuLeft, over(period.others, ns)));
+		sum.ready += over(period.untold, over(period.others, ns));
+	} else {
+		addShort(sum, period, ns);
+	}
 }
 
 /** The five parts; |samples| stand for |sampleNs| each. */
@@ -375,7 +402,7 @@ function addCutPeriod(sum, trace, worker, facts, period, from, to) {
 	if (period.known && free > 0 && gap > 0) {
 		const awake = gap * over(period.awake, period.inCalls) / free;
 		cut.waiting = Math.floor(gap - awake);
-		cut.onCpu += shareOf(period, awake);
+		addShares(cut, period, awake);
 		cut.byPeriod += period.cpuLeft === null ? 0 : Math.floor(awake);
 	}
 	cut.samples = samplesBetween(facts, from, to);
