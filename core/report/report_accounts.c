@@ -24,6 +24,9 @@
 /* Time ready without a CPU is told from this part of the time awake on, one in so many. */
 #define TAKEN_PART 20
 
+/* Reads of so little are told with how much they read. */
+#define SMALL_BYTES 16
+
 /* A loop that moves data with fewer of its calls, one in so many, is at no limit of that. */
 #define FEW_PART 10
 
@@ -174,6 +177,8 @@ static void put_limit(FILE *out, const struct account *account)
 		accepts ? "connections accepted"
 		: reads ? "reads with data"
 			: "writes");
+	if (reads && !accepts && io->read_bytes <= SMALL_BYTES * most)
+		fprintf(out, ", %s each", d9__units_bytes(io->read_bytes / most).text);
 }
 
 static void put_line(const struct d9__report_all *all, const struct account *account)

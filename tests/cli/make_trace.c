@@ -41,6 +41,7 @@ enum {
 	OFF_CPU,
 	SOURCE_TIME,
 	BLOCKING,
+	TASK_IO,
 };
 
 static uint64_t origin_ns = UINT64_C(5000000000);
@@ -287,6 +288,28 @@ static void make_loops(struct trace *t, const char *boot_id, uint64_t workers, c
 		for (uint64_t worker = 0; worker < workers; worker++)
 			put_turn(t, worker, origin_ns + turn * 10000000 + worker * 1000, place,
 				 ready_ns);
+}
+
+/* A loop that is busy for four seconds with 4,000 calls: as many reads, of |bytes| each, and
+ * writes. */
+static void make_limit(struct trace *t, uint64_t bytes)
+{
+	uint64_t ns = origin_ns, cpu_ns = UINT64_C(4000000000), none = 0, calls = 4000;
+	uint64_t place;
+
+	put_schemas(t);
+	put_metadata(t, ns);
+	trace_builtin_fields(t, TASK_IO, "TaskIoEvent",
+			     "worker_id task_id reads read_bytes writes again eof errors");
+	place = trace_string(t, "demo+0x1a2b0 @ demo+0x9f04");
+	trace_event(t, UNPARK, ns, none, none, none, none, UINT64_C(4242));
+	for (uint64_t i = 0; i < calls; i++) {
+		trace_event(t, POLL_START, ns + i * 1000000, none, UINT64_C(1), UINT64_C(9), place);
+		trace_event(t, POLL_END, ns + i * 1000000 + 900000, none);
+	}
+	trace_event(t, TASK_IO, ns + cpu_ns, none, UINT64_C(9), calls, calls * bytes, calls, none,
+		    none, none);
+	trace_event(t, PARK, ns + cpu_ns, none, none, cpu_ns, UINT64_C(4242));
 }
 
 /*
@@ -650,6 +673,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(kind, "loops") && argc > 6 && strchr(argv[4], '-')) {
 		make_loops(&t, argv[4], strtoull(argv[5], NULL, 10), argv[6],
 			   argc > 7 ? strtoull(argv[7], NULL, 10) : 0);
+	} else if (!strcmp(kind, "limit") && argc > 4) {
+		make_limit(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "held") && argc > 4) {
 		make_held(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "outside") && argc > 4) {

@@ -29,6 +29,12 @@ for width in 40 80 200; do
 	done
 done
 
+say "what a loop at its limit does most, without what else it does; of small reads how small"
+for bytes in 1 100; do
+	"$make_trace" limit plain limit.bin $bytes
+	"$dial9" report --color never limit.bin | sed -n "/awake/,+1p"
+done
+
 say "where the largest owner of a loop at its limit was found, in JSON as well"
 saturated=$top_srcdir/tests/cli/screens/saturated.bin.zst
 XDG_CACHE_HOME=$PWD "$dial9" report --color never --width 80 "$saturated" | grep '^  at:'
