@@ -14,7 +14,7 @@ import { PARK, pollAt, rowsNamed } from './trace.js';
 
 const LONG_CALL = 1e6; // such calls have readings of their own
 const CPU_STEP = 4096; // CPU times are written in steps of so much
-const CUT = 100e6; // of an open call's time, from here on, looks and samples are believed
+const OPEN_LEAST = 100e6; // of an open call's time, from here on, looks and samples are believed
 const SAMPLES_FEW = 3; // of fewer no share is told
 const RESUMPTION = 8; // the reason of the wake of a call that goes on behind a loop inside it
 
@@ -132,7 +132,7 @@ function cutReading(facts, polls, row, told) {
 	}
 	if (!running) asleep += start + ns - before;
 	const used = Math.min(ns, each * samplesBetween(facts, start, start + ns)), blocked = Math.min(ns - used, Math.max(asleep, told));
-	return used + blocked < CUT ? null : { blocked_ns: blocked, user_cpu_ns: used };
+	return used + blocked < OPEN_LEAST ? null : { blocked_ns: blocked, user_cpu_ns: used };
 }
 
 /** The parts of a call by its own reading. */

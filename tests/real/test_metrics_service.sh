@@ -98,7 +98,7 @@ beside() {
 	echo "beside none, $1 shows $2"
 }
 "$dial9" query -f csv traces <"$example/compare.sql" >beside.csv
-beside blocking 'bufferevent read'
+beside blocking on_store
 beside blocking 'request: store'
 beside growing on_latest_rows
 beside growing 'query: all samples'
