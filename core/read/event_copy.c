@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "read/event_copy.h"
@@ -10,9 +11,10 @@
 /* |len| bytes at |from|, copied; |*to| is what is borrowed now.  False: out of memory. */
 static bool copy_bytes(struct d9__arena *arena, const void *from, size_t len, const void **to)
 {
+	static const uint64_t none[1];
 	void *copy;
 
-	*to = NULL;
+	*to = none;
 	if (!len)
 		return true;
 	copy = d9__arena_alloc(arena, len);

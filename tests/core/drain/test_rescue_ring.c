@@ -480,11 +480,17 @@ static void test_call_whose_last_tick_the_trace_has_is_not_told_again(void)
 	health->open[0] = open;
 	check_signs(0);
 
-	health = be_in_a_call(1001);
+	/* Nor where that is a few milliseconds ago. */
+	health = be_in_a_call(1009);
+	health->n_open = 1;
+	health->open[0] = open;
+	check_signs(0);
+
+	health = be_in_a_call(1011);
 	health->n_open = 1;
 	health->open[0] = open;
 	check_signs(1);
-	CU_ASSERT_EQUAL(seen.sign_ns, 3 * SECOND + MS);
+	CU_ASSERT_EQUAL(seen.sign_ns, 3 * SECOND + 11 * MS);
 	CU_ASSERT_EQUAL(seen.since_ns, 2 * SECOND - 1);
 }
 
