@@ -26,4 +26,4 @@ changes AS (
 ranked AS (SELECT *, row_number() OVER (PARTITION BY side ORDER BY more_ms DESC) AS rank FROM changes)
 SELECT side AS run, span, spans, round(none_ms, 3) AS none_ms, round(ms, 3) AS ms, round(none_busy_ms, 3) AS none_busy_ms,
 	round(busy_ms, 3) AS busy_ms, round(more_ms) AS more_ms
-FROM ranked WHERE rank <= 4 ORDER BY side, rank;
+FROM ranked WHERE rank <= 6 ORDER BY side, rank;
