@@ -17,6 +17,9 @@
 #define START_NS   D9__SECOND_NS
 #define START_PART 3
 
+/* A thread in a wait is at work from so much CPU time on. */
+#define AT_WORK_NS (100 * D9__MS_NS)
+
 /* CPU time that was not read for so large a part of the trace, one in so many, is not known. */
 #define UNREAD_PART 10
 
@@ -91,7 +94,8 @@ int d9__analysis_event(struct d9__analysis *a, const struct d9_event *event)
 	note_time(a, event);
 	if (count_event(a, event))
 		return -ENOMEM;
-	/* Others without a time come first, wherever they belong: they are counted, and that is all. */
+	/* Others without a time come first, wherever they belong: they are counted, and that is
+	 * all. */
 	if (!event->timestamp_ns && !is_timeless(event->kind))
 		return 0;
 	return d9__analysis_dispatch(a, event);
@@ -99,7 +103,7 @@ int d9__analysis_event(struct d9__analysis *a, const struct d9_event *event)
 
 static int copy_segment(struct d9__segment_fact *fact, const struct d9_segment_info *info)
 {
-	*fact = (struct d9__segment_fact){
+	*fact = (struct d9__segment_fact) {
 		.path = strdup(info->path ? info->path : "?"),
 		.container = strdup(info->container ? info->container : "?"),
 		.message = info->message ? strdup(info->message) : NULL,
@@ -120,7 +124,8 @@ static int copy_segment(struct d9__segment_fact *fact, const struct d9_segment_i
 static size_t next_segment(const struct d9__analysis *a, const struct d9_reader *reader, size_t i)
 {
 	if (a->processes)
-		return i == D9__NO_SEGMENT ? a->processes->items[a->process].first : a->processes->next[i];
+		return i == D9__NO_SEGMENT ? a->processes->items[a->process].first
+					   : a->processes->next[i];
 	return i + 1 < d9_reader_segments(reader) ? i + 1 : D9__NO_SEGMENT;
 }
 
@@ -194,16 +199,18 @@ static void finish_stops(struct d9__analysis *a)
 		take_stops(a, a->stalls.items[i].stall);
 }
 
-/* Samples find a thread at work in a wait that the trace's end cuts: the recorder need not have
- * told of that. */
+/*
+ * Samples find a thread at work in a wait that the trace's end cuts: the recorder need not have
+ * told of that.  As for the recorder it has to be at work for half of a fifth of a second: a few
+ * samples are what a thread does at its end.
+ */
 static void finish_waits(struct d9__analysis *a)
 {
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		struct d9__worker *worker = a->timeline.items[i];
 		uint64_t cpu_ns = worker->wait_samples * a->samples.period_ns;
 
-		if (!worker->park.valid || worker->wait_samples < D9__SAMPLES_FEW ||
-		    cpu_ns <= worker->library.cpu_ns)
+		if (!worker->park.valid || cpu_ns < AT_WORK_NS || cpu_ns <= worker->library.cpu_ns)
 			continue;
 		worker->library.n += worker->library.n == 0;
 		worker->library.cpu_ns = cpu_ns;
@@ -270,7 +277,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__texts_release(&a->places);
 	d9__texts_release(&a->functions);
 	d9__spawn_texts_release(&a->spawn_texts);
-	*a = (struct d9__analysis){ 0 };
+	*a = (struct d9__analysis) { 0 };
 }
 
 /*
@@ -333,7 +340,8 @@ uint64_t d9__analysis_start_ns(const struct d9__analysis *a)
 	return a->any_loop ? a->loop_first_ns : a->first_ns;
 }
 
-bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t from_ns, uint64_t to_ns, bool waited)
+bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t from_ns, uint64_t to_ns,
+			   bool waited)
 {
 	uint64_t since_ns = to_ns - a->loop_first_ns;
 
@@ -355,7 +363,8 @@ double d9__analysis_switch_share(const struct d9__analysis *a)
 
 	if (!(duty > 0 && duty < 1) || ns == 0)
 		return 1;
-	/* The first slice lies at the beginning: of a short trace that is more than the duty cycle. */
+	/* The first slice lies at the beginning: of a short trace that is more than the duty cycle.
+	 */
 	seen = (double)(a->samples.slices * D9__SLICE_NS) / (double)ns;
 	return seen > 1 ? 1 : seen > duty ? seen : duty;
 }

@@ -56,7 +56,7 @@ static void test_wait_in_which_few_samples_fell_is_a_wait(void)
 {
 	struct story s;
 
-	wait_at_work(&s, 2);
+	wait_at_work(&s, 9);
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "inside-library")->check, "");
 	story_free(&s);
 }
