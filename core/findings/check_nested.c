@@ -75,11 +75,11 @@ static uint64_t held_up_ns(const struct d9__analysis *a, const struct d9__callba
 	return more_ns < ready_ns ? more_ns : ready_ns;
 }
 
-static bool is_costly(const struct d9__analysis *a, const struct d9__callback *callback)
+static bool is_costly(const struct d9__findings *findings, const struct d9__callback *callback)
 {
-	return callback->nested.calls >= POLLED_OFTEN &&
-	       (double)callback->durations.sum >=
-		       POLLED_SHARE * (double)(a->loop_last_ns - a->loop_first_ns);
+	double share = d9__owners_open_share(findings->analysis, findings->owners, callback);
+
+	return callback->nested.calls >= POLLED_OFTEN && share >= POLLED_SHARE;
 }
 
 /* Where others waited longer than the callback was open, the machine made them wait for the rest. */
@@ -103,7 +103,7 @@ static enum d9__severity nested_severity(const struct d9__findings *findings,
 	if (is_start(a, callback, stall))
 		return D9__INFO;
 	if (!d9__hold_is_long(findings, &hold) || (!waited && open_ns < ALONE_NS))
-		return polled && is_costly(a, callback) ? D9__WARNING : D9__INFO;
+		return polled && is_costly(findings, callback) ? D9__WARNING : D9__INFO;
 	return severity == D9__CRITICAL && waited_ns <= WAITED_NS ? D9__WARNING : severity;
 }
 
