@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/own_frames.h"
 #include "base/hash.h"
 #include "read/stack_role.h"
 
-#define NAME_MAX_LEN 512 /* bytes of a frame's */
+#define NAME_MAX_LEN 512			       /* bytes of a frame's */
+#define STACK_MAX    (D9__TEXT_MAX / sizeof(uint64_t)) /* addresses */
 
 /* A stack that is being named. */
 struct naming {
@@ -28,7 +30,8 @@ static void put_name(struct naming *naming, const char *name, bool kernel)
 {
 	size_t len = strnlen(name, NAME_MAX_LEN);
 
-	snprintf(naming->leaf_name, sizeof(naming->leaf_name), "%.*s%s", (int)len, name, kernel ? "_[k]" : "");
+	snprintf(naming->leaf_name, sizeof(naming->leaf_name), "%.*s%s", (int)len, name,
+		 kernel ? "_[k]" : "");
 	for (char *c = strchr(naming->leaf_name, ';'); c; c = strchr(c, ';'))
 		*c = ':';
 	if (naming->frames++)
@@ -36,17 +39,43 @@ static void put_name(struct naming *naming, const char *name, bool kernel)
 	fputs(naming->leaf_name, naming->out);
 }
 
-/* Write the functions at an address: the real one before those that were inlined into it. */
-static void put_address(struct naming *naming, const uint64_t *addresses, size_t i)
+/* The functions at an address: the real one behind those that were inlined into it. */
+static struct d9__frames functions_at(const struct naming *naming, const uint64_t *addresses,
+				      size_t i)
 {
 	struct d9__frames frames = { 0 };
 
 	d9__symbolizer_resolve(naming->symbols, addresses[i], naming->ns,
-			       d9__address_is_executing(addresses, i) ? D9__EXECUTING : D9__RETURN, &frames);
-	for (size_t k = frames.n; k > 0; k--) {
-		const char *function = frames.items[k - 1].function;
+			       d9__address_is_executing(addresses, i) ? D9__EXECUTING : D9__RETURN,
+			       &frames);
+	return frames;
+}
 
-		put_name(naming, function ? function : "[unknown]", d9__address_is_kernel(addresses[i]));
+/* Write a stack of |n| addresses, the outermost first; the recorder's frames are no part of it, as
+ * in the report. */
+static void put_stack(struct naming *naming, const uint64_t *addresses, size_t n)
+{
+	static enum d9__frame_class classes[STACK_MAX];
+	static bool hidden[STACK_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		struct d9__frames frames = functions_at(naming, addresses, i);
+
+		classes[i] = d9__frame_class_of(frames.items[0].module, frames.items[0].function);
+	}
+	d9__own_frames_hide(classes, n, d9__own_frames(classes, n), hidden);
+	for (size_t i = n; i > 0; i--) {
+		struct d9__frames frames;
+
+		if (hidden[i - 1])
+			continue;
+		frames = functions_at(naming, addresses, i - 1);
+		for (size_t k = frames.n; k > 0; k--) {
+			const char *function = frames.items[k - 1].function;
+
+			put_name(naming, function ? function : "[unknown]",
+				 d9__address_is_kernel(addresses[i - 1]));
+		}
 	}
 }
 
@@ -54,9 +83,10 @@ static void put_address(struct naming *naming, const uint64_t *addresses, size_t
  * Name the stack |bytes|, |len| bytes of addresses; |left_out|: it stands for all stacks beyond the
  * budget.
  */
-static int name(struct naming *naming, const char *bytes, size_t len, bool left_out, struct d9__named_stack *out)
+static int name(struct naming *naming, const char *bytes, size_t len, bool left_out,
+		struct d9__named_stack *out)
 {
-	uint64_t addresses[D9__TEXT_MAX / sizeof(uint64_t)];
+	uint64_t addresses[STACK_MAX];
 	size_t n = len / sizeof(addresses[0]), size;
 
 	naming->out = open_memstream(&out->folded, &size);
@@ -66,15 +96,15 @@ static int name(struct naming *naming, const char *bytes, size_t len, bool left_
 	if (left_out)
 		put_name(naming, "(left out)", false);
 	else
-		for (size_t i = n; i > 0; i--)
-			put_address(naming, addresses, i - 1);
+		put_stack(naming, addresses, n);
 	if (fclose(naming->out) || !(out->leaf = strdup(naming->leaf_name)))
 		return -ENOMEM;
 	out->frames = naming->frames;
 	return 0;
 }
 
-/* Keep the newest item under its id, unless that is known: then it goes, and |*number| is the known one's. */
+/* Keep the newest item under its id, unless that is known: then it goes, and |*number| is the known
+ * one's. */
 static int keep(struct d9__segment_stacks *stacks, uint32_t *number)
 {
 	struct d9__named_stack *stack = &stacks->items[stacks->n];
@@ -85,7 +115,7 @@ static int keep(struct d9__segment_stacks *stacks, uint32_t *number)
 		*number = (uint32_t)(place - 1);
 		free(stack->folded);
 		free(stack->leaf);
-		*stack = (struct d9__named_stack){ .folded = NULL };
+		*stack = (struct d9__named_stack) { .folded = NULL };
 		return 0;
 	}
 	snprintf(stack->id, sizeof(stack->id), "%016" PRIx64, id);
@@ -104,8 +134,10 @@ static uint64_t callback_number(const struct d9__sample_row *row)
 static int compare_samples(const void *left, const void *right)
 {
 	const struct d9__sample_row *a = left, *b = right;
-	const uint64_t of[][2] = { { a->minute, b->minute },	 { a->off_cpu, b->off_cpu },
-				   { callback_number(a), callback_number(b) }, { a->thread, b->thread },
+	const uint64_t of[][2] = { { a->minute, b->minute },
+				   { a->off_cpu, b->off_cpu },
+				   { callback_number(a), callback_number(b) },
+				   { a->thread, b->thread },
 				   { a->stack, b->stack } };
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
@@ -135,7 +167,8 @@ static void merge_samples(struct d9__row_list *samples, const uint32_t *of)
 	d9__table_release(&samples->places);
 }
 
-int d9__segment_stacks_make(struct d9__segment_stacks *stacks, struct d9__segment_rows *rows, struct d9__symbolizer *symbols)
+int d9__segment_stacks_make(struct d9__segment_stacks *stacks, struct d9__segment_rows *rows,
+			    struct d9__symbolizer *symbols)
 {
 	const struct d9__texts *keys = &rows->stacks;
 	uint32_t *of = calloc(keys->n + 1, sizeof(*of));
@@ -148,7 +181,8 @@ int d9__segment_stacks_make(struct d9__segment_stacks *stacks, struct d9__segmen
 		struct naming naming = { .symbols = symbols, .ns = rows->stack_ns[i] };
 		bool left_out = keys->full && keys->others_number == i;
 
-		err = name(&naming, keys->items[i], keys->lens[i], left_out, &stacks->items[stacks->n]);
+		err = name(&naming, keys->items[i], keys->lens[i], left_out,
+			   &stacks->items[stacks->n]);
 		if (!err)
 			err = keep(stacks, &of[i]);
 	}

@@ -12,6 +12,7 @@
 #include "findings/checks.h"
 #include "query/query_events.h"
 #include "query/query_load.h"
+#include "read/stack_role.h"
 #include "report/report.h"
 #include "text/fail.h"
 #include "tool/progress.h"
@@ -314,7 +315,8 @@ static struct d9__frames frames_at(const struct load *load, size_t i, size_t j,
 				   const uint64_t *addresses, const struct d9__symbol *unnamed)
 {
 	struct d9__symbolizer *symbols = load->items[addresses[0] >> 1].symbols;
-	bool running = j == 1 && load->stacks.met[i].running;
+	bool running =
+		load->stacks.met[i].running && d9__address_is_executing(addresses + 1, j - 1);
 	struct d9__frames frames = { .items = unnamed, .n = 1 };
 
 	if (symbols)
