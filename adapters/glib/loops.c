@@ -74,6 +74,11 @@ static void enter(struct run *run, GMainContext *context, bool always)
 	struct d9__glib_thread *thread = d9__glib_thread();
 	struct d9__glib_context *record = d9__glib_context(thread, context);
 
+	/* GLib has no lock here. */
+	if (__builtin_expect(!thread->blocking_started, 0) && !thread->calibrating) {
+		thread->blocking_started = true;
+		d9__blocking_start();
+	}
 	run->saved_chain = thread->chain;
 	thread->chain = NULL;
 	run->told = record && (always || d9_poll_task() != 0);
@@ -99,7 +104,6 @@ void d9__hook_g_main_loop_run(GMainLoop *loop)
 
 	d9__got_rescan();
 	enter(&run, loop ? d9__glib.g_main_loop_get_context(loop) : NULL, true);
-	d9__blocking_start();
 	d9__glib.g_main_loop_run(loop);
 }
 

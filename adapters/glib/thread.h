@@ -24,6 +24,7 @@ struct d9__glib_thread {
 	bool inside;      /* in the program's own poll function */
 	bool timing;      /* the program's prepare() or check() function runs */
 	bool looked;      /* for a context that this thread runs without our knowing */
+	bool blocking_started; /* d9__blocking_start() was called */
 
 	GSource *chain;  /* is being dispatched: its dispatch function may call another one */
 	struct d9__glib_context *outermost; /* whose source runs, and no other around it; or NULL */
