@@ -2,9 +2,10 @@
 /*
  * Call: what a wrapper does around a call of the C library that may block.
  *
- * Outside of callbacks that is one look; inside, two stamps.  A wrapper keeps nothing between them but these locals: a
- * thread that is cancelled in the call, or left by a longjmp() out of a signal handler, leaves nothing behind.
- * Async-signal-safe, as the functions are that are wrapped.
+ * Where no loop waits for the thread that is one look; else two stamps.  A wrapper keeps nothing
+ * between them but these locals: a thread that is cancelled in the call, or left by a longjmp() out
+ * of a signal handler, leaves nothing behind. Async-signal-safe, as the functions are that are
+ * wrapped.
  */
 
 #pragma once
@@ -23,16 +24,23 @@
 #include "ring/gate.h"
 #include "ring/slot.h"
 
-/* The function behind a wrapper.  The hook engine may write the same address again while other threads read it. */
+/* The function behind a wrapper.  The hook engine may write the same address again while other
+ * threads read it. */
 #define D9__BLOCK_REAL(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 
-/* True if a callback runs on this thread, and not the wait of a loop that it runs. */
+/*
+ * True if this thread holds a loop up: a callback runs, and not the wait of a loop that it runs; or
+ * the thread has left the loop that it goes round by itself.
+ */
 static inline bool d9__block_is_inside(void)
 {
 	const struct d9__thread *thread = d9__self.thread;
 
-	return __builtin_expect(d9__thread_exists(thread) && thread->n_frames != 0, 0) &&
-	       thread->stage != D9__STAGE_BACKEND;
+	if (__builtin_expect(!d9__thread_exists(thread), 1))
+		return false;
+	if (thread->n_frames)
+		return thread->stage != D9__STAGE_BACKEND;
+	return thread->stage == D9__STAGE_OUTSIDE && thread->between.left_ns;
 }
 
 /* A stamp that leaves the slot alone: a vfork() child shares it with its parent. */
@@ -45,9 +53,10 @@ static inline uint64_t d9__block_now(const struct d9__slot *slot)
 	base_ns = slot->base_ns;
 	ticks = d9__clock_ticks() - slot->base_ticks;
 	/* A signal handler may have replaced the conversion meanwhile. */
-	if (__builtin_expect(ticks >= atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed) ||
-				     slot->base_ns != base_ns,
-			     0))
+	if (__builtin_expect(
+		    ticks >= atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed) ||
+			    slot->base_ns != base_ns,
+		    0))
 		return d9__clock_mono_ns();
 	return base_ns + (ticks * slot->mult >> D9__CLOCK_SHIFT);
 }
@@ -102,7 +111,7 @@ static inline uint64_t d9__block_long_ns(uint64_t begin_ns)
 		uint64_t long_ns_ = d9__block_long_ns(begin_ns_);                                  \
                                                                                                    \
 		if (__builtin_expect(long_ns_ != 0, 0))                                            \
-			d9__block_tell(&(struct d9__blocked_call){                                      \
+			d9__block_tell(&(struct d9__blocked_call) {                                \
 				.function = (function_),                                           \
 				.real = (const void *)(real_),                                     \
 				.caller = __builtin_return_address(0),                             \

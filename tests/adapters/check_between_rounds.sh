@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What a program does between rounds of a loop that it goes round by itself, on each loop library, held against
-# the program's own clock: as often, as long, and nothing of what a callback does.
+# the program's own clock: as often, as long, with each sleep, and nothing of what a callback does.
 set -u
 
 here=$top_builddir/tests/adapters
@@ -38,6 +38,8 @@ check() {
 	timeout 60 "$dial9" record --quiet -o "$work/trace" -- "$program" ${2-} >"$work/out" || fail "$*: the program ended with $?"
 	"$dial9" events "$work/trace" >"$work/events"
 	rm -rf "$work/trace"
+	slept=$(grep -c '"event":"BlockingCallEvent".*"task_id":0,"function":"nanosleep"' "$work/events")
+	[ "$slept" = "$(own slept)" ] || fail "$*: told are $slept sleeps between rounds, not $(own slept)"
 	# Both clocks are of the same machine, but one is read by ticks.
 	echo "$(told) $(own pieces) $(own long) $(own between) $(own inside)" |
 		awk '{ exit !($1 == $4 && $5 > 0 && $2 >= $5 && $3 >= $6 * 0.999 - 1000000 && $3 <= ($6 + $7) * 1.001) }' ||

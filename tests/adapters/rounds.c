@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread that goes round its loop by itself and works in between, mostly for a moment, now and
- * then for LONG_MS; one callback of it does the same with a loop of its own.  Built for each loop
- * library.
+ * then for LONG_MS, of which it sleeps for the most part; one callback of it does the same with a
+ *loop of its own.  Built for each loop library.
  *
  *	rounds_libevent, rounds_libev, rounds_glib [iteration|pending|host]
  *
@@ -10,8 +10,9 @@
  *
  *	pieces N		how often the library was entered again
  *	long N			how many of them came LONG_MS and more after a return
- *	between NS		the time from each return to the next entry
- *	inside NS		the time from each entry to its return
+ *	slept N			how often it slept outside of the outer loop, from its first
+ *callback on between NS		the time from each return to the next entry inside NS
+ *the time from each entry to its return
  */
 
 #include <poll.h>
@@ -35,7 +36,7 @@
 #define SHORT_US 50
 
 static uint64_t left_ns, between_ns, inside_ns;
-static unsigned pieces, longs, ticks;
+static unsigned pieces, longs, sleeps, ticks;
 static bool nested;
 
 static uint64_t now_ns(void)
@@ -46,11 +47,23 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static void work(uint64_t us)
+static void work_briefly(void)
 {
 	uint64_t begin_ns = now_ns();
 
-	while (now_ns() - begin_ns < us * 1000)
+	while (now_ns() - begin_ns < SHORT_US * 1000)
+		;
+}
+
+/* Works for LONG_MS, and sleeps once. */
+static void work_long(void)
+{
+	const struct timespec sleep = { 0, (LONG_MS - 5) * 1000000 };
+	uint64_t begin_ns = now_ns();
+
+	sleeps += !nested && ticks;
+	nanosleep(&sleep, NULL);
+	while (now_ns() - begin_ns < LONG_MS * 1000000u)
 		;
 }
 
@@ -214,7 +227,7 @@ static void on_tick(void)
 	lane = make_lane();
 	for (int i = 0; i < 3; i++) {
 		run_once(lane);
-		work(LONG_MS * 1000);
+		work_long();
 	}
 	nested = false;
 }
@@ -225,7 +238,10 @@ static void *run(void *arg)
 
 	for (unsigned i = 0; i < ROUNDS || ticks < ROUNDS / 2; i++) {
 		run_once(lane);
-		work(i % 10 == 9 ? LONG_MS * 1000 : SHORT_US);
+		if (i % 10 == 9)
+			work_long();
+		else
+			work_briefly();
 	}
 	return arg;
 }
@@ -244,7 +260,7 @@ int main(int argc, char **argv)
 	/* A thread that ends tells the sum of its last second. */
 	pthread_create(&thread, NULL, run, NULL);
 	pthread_join(thread, NULL);
-	printf("pieces %u\nlong %u\nbetween %llu\ninside %llu\n", pieces, longs,
+	printf("pieces %u\nlong %u\nslept %u\nbetween %llu\ninside %llu\n", pieces, longs, sleeps,
 	       (unsigned long long)between_ns, (unsigned long long)inside_ns);
 	return 0;
 }

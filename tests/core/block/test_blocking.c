@@ -99,7 +99,6 @@ static void test_stdio_that_waits_is_told_and_a_child_s_stream_by_the_child(void
 	char line[8];
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(child);
-	CU_ASSERT_PTR_EQUAL(get(line, 8, stdin), line); /* in no callback */
 	begin_callback();
 	CU_ASSERT_PTR_EQUAL(get(line, 8, stdin), line);
 	CU_ASSERT_PTR_EQUAL(get(line, 8, child), line);
@@ -116,14 +115,50 @@ static void test_stdio_that_waits_is_told_and_a_child_s_stream_by_the_child(void
 	CU_ASSERT_EQUAL(call_at(0)->fd, -1);
 }
 
-static void test_short_calls_and_those_outside_of_callbacks_are_not_recorded(void)
+static void test_short_calls_and_those_of_the_loop_itself_are_not_recorded(void)
 {
-	CU_ASSERT_EQUAL(record_fsync(25 * MS), 0);
+	struct d9_loop_run outer;
+
 	begin_callback();
 	CU_ASSERT_EQUAL(record_fsync(MS - 1), 0);
 	CU_ASSERT_EQUAL(record_fsync(MS), 1);
 	end_callback();
+	d9_loop_enter(loop, &outer);
 	CU_ASSERT_EQUAL(record_fsync(25 * MS), 0);
+	d9_loop_park(loop, true);
+	CU_ASSERT_EQUAL(record_fsync(25 * MS), 0);
+	d9_loop_unpark(loop);
+	CU_ASSERT_EQUAL(record_fsync(25 * MS), 0);
+	d9_loop_leave(&outer);
+}
+
+static void *call_on_a_thread(void *arg)
+{
+	int (*call)(int) = wrap("fsync", (void *)slow_fsync);
+
+	(void)arg;
+	call(FD);
+	return NULL;
+}
+
+static void test_a_call_between_rounds_is_recorded_with_no_task(void)
+{
+	uint64_t begin_ns;
+	pthread_t thread;
+
+	begin_callback();
+	end_callback();
+	begin_ns = loop_ns;
+	CU_ASSERT_EQUAL_FATAL(record_fsync(2 * MS), 1);
+	CU_ASSERT_EQUAL(call_at(0)->task, 0);
+	CU_ASSERT_EQUAL(call_at(0)->duration_ns, 2 * MS);
+	CU_ASSERT_EQUAL(calls[0].ns, begin_ns);
+	CU_ASSERT_EQUAL(n_samples, 1);
+	/* A thread that has run no loop keeps none waiting. */
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, call_on_a_thread, NULL), 0);
+	pthread_join(thread, NULL);
+	take_records();
+	CU_ASSERT_EQUAL(n_calls, 0);
 }
 
 static void test_the_wait_of_a_loop_inside_a_callback_is_no_call_that_blocks(void)
@@ -428,8 +463,10 @@ int main(void)
 		  test_a_long_call_in_a_callback_is_recorded_with_descriptor_and_stack },
 		{ "stdio that waits is told, and a child's stream by the child",
 	  test_stdio_that_waits_is_told_and_a_child_s_stream_by_the_child },
-	{ "short calls, and those outside of callbacks, are not recorded",
-		  test_short_calls_and_those_outside_of_callbacks_are_not_recorded },
+	{ "a call between rounds is recorded with no task",
+	  test_a_call_between_rounds_is_recorded_with_no_task },
+	{ "short calls, and those of the loop itself, are not recorded",
+		  test_short_calls_and_those_of_the_loop_itself_are_not_recorded },
 		{ "the wait of a loop inside a callback is no call that blocks",
 		  test_the_wait_of_a_loop_inside_a_callback_is_no_call_that_blocks },
 		{ "nothing is recorded that was not asked for",

@@ -394,7 +394,6 @@ static void test_of_bare_system_calls_the_wait_of_a_futex_is_told_alone(void)
 	CU_ASSERT_EQUAL(told_syscall(SYS_futex, FUTEX_WAKE_BITSET), 0);
 	CU_ASSERT_EQUAL(told_syscall(SYS_getpid, FUTEX_WAIT), 0);
 	end_callback();
-	CU_ASSERT_EQUAL(told_syscall(SYS_futex, FUTEX_WAIT), 0);
 }
 
 /* ---- initialisations ---- */
