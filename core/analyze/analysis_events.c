@@ -573,11 +573,14 @@ static int on_loop_outside(struct d9__analysis *a, const struct d9_event *event)
 	uint64_t from_ns = d9_event_known_u64(event, D9_LOOP_OUTSIDE_FROM_NS, 0);
 	uint64_t to_ns = d9_event_known_u64(event, D9_LOOP_OUTSIDE_TO_NS, 0);
 	struct d9__worker *worker = worker_of(a, event);
+	uint64_t held_ns;
 
-	if (!worker)
+	if (!worker ||
+	    d9__outside_calls_settle(&worker->outside_calls, &a->blocked, from_ns, &held_ns))
 		return -ENOMEM;
 	d9__loop_time_outside(&worker->loop_time, from_ns, to_ns);
-	d9__returns_come(&worker->returns, to_ns > from_ns ? to_ns - from_ns : 0);
+	d9__loop_time_outside_held(&worker->loop_time, held_ns);
+	d9__returns_come(&worker->returns, to_ns > from_ns ? to_ns - from_ns : 0, held_ns);
 	d9__replay_outside(worker);
 	d9__samples_between(&a->samples, worker, from_ns, to_ns);
 	return 0;

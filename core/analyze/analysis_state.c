@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds to an analysis what the flush thread samples: where calls sleep, and what the process holds. */
+/* Adds to an analysis what the flush thread samples: where calls sleep, and what the process holds.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@
 #define BLOCKING_NS (10 * D9__MS_NS)
 
 /* The open call of |task| sleeps, or slept, at |where|. */
-static int set_asleep(struct d9__analysis *a, struct d9__traced_task *task, struct d9_text where, uint64_t ns)
+static int set_asleep(struct d9__analysis *a, struct d9__traced_task *task, struct d9_text where,
+		      uint64_t ns)
 {
 	uint32_t number;
 
@@ -36,7 +38,8 @@ static int spell_place(char *buf, size_t size, const struct d9__blocked_event *e
 	char function[48];
 	const char *what;
 
-	snprintf(function, sizeof(function), "%.*s", d9__precision(event->function_len), event->function);
+	snprintf(function, sizeof(function), "%.*s", d9__precision(event->function_len),
+		 event->function);
 	what = d9__blocked_waits_for(function);
 	if (what)
 		return snprintf(buf, size, "futex: %s", what);
@@ -45,7 +48,8 @@ static int spell_place(char *buf, size_t size, const struct d9__blocked_event *e
 	return snprintf(buf, size, "%s()", function);
 }
 
-/* Of what the open call of |task| blocks in, the place where it does so longest is where it sleeps. */
+/* Of what the open call of |task| blocks in, the place where it does so longest is where it sleeps.
+ */
 static int add_asleep(struct d9__analysis *a, struct d9__traced_task *task,
 		      const struct d9__blocked_event *event, uint64_t held_up_ns)
 {
@@ -59,21 +63,23 @@ static int add_asleep(struct d9__analysis *a, struct d9__traced_task *task,
 		return 0;
 	if (!same)
 		task->asleep_for_ns = 0;
-	err = set_asleep(a, task, (struct d9_text){ where, (size_t)len }, event->at_ns);
+	err = set_asleep(a, task, (struct d9_text) { where, (size_t)len }, event->at_ns);
 	task->asleep_for_ns += event->ns;
 	task->asleep_until_ns = event->at_ns + event->ns;
 	return err;
 }
 
 /* The stack that event |k| tells, or NULL. */
-static int stack_of(struct d9__analysis *a, const struct d9_event *event, unsigned k, const struct d9__stack **out)
+static int stack_of(struct d9__analysis *a, const struct d9_event *event, unsigned k,
+		    const struct d9__stack **out)
 {
 	const struct d9_value *stack = d9_event_known(event, k);
 
 	*out = NULL;
 	if (!stack || !stack->present || stack->unresolved)
 		return 0;
-	*out = d9__samples_stack(&a->samples, event->timestamp_ns, stack->u.stack.addresses, stack->u.stack.n);
+	*out = d9__samples_stack(&a->samples, event->timestamp_ns, stack->u.stack.addresses,
+				 stack->u.stack.n);
 	return *out ? 0 : -ENOMEM;
 }
 
@@ -84,11 +90,21 @@ static const struct d9__callback *callback_of(const struct d9__analysis *a, uint
 	return found ? found->callback : NULL;
 }
 
+/* |call| was made outside of callbacks: where the thread was outside of its loop. */
+static int outside_call(struct d9__analysis *a, struct d9__worker *worker,
+			struct d9__blocked_event *call)
+{
+	call->callback = &worker->beside;
+	if (call->stack)
+		d9__samples_blocked(&a->samples, worker, &worker->beside, call->at_ns + call->ns);
+	return d9__outside_calls_add(&worker->outside_calls, &a->blocked.functions, call);
+}
+
 /* Shorter ones, which adapters tell, are no place where a call sleeps. */
 static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
-					       d9_event_known_u64(event, D9_BLOCKING_CALL_TASK_ID, 0));
+	struct d9__traced_task *task = d9__table_find(
+		&a->tasks.table, d9_event_known_u64(event, D9_BLOCKING_CALL_TASK_ID, 0));
 	struct d9_text function = d9__known_text(event, D9_BLOCKING_CALL_FUNCTION);
 	struct d9__blocked_event call = {
 		.function = function.data,
@@ -113,27 +129,31 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 	/* Its stack was told just before. */
 	if (worker && worker->off.absence && worker->off.ns == event->timestamp_ns)
 		d9__absence_blocked(worker->off.absence, call.ns);
-	if (!task || !task->callback || function.len == 0 || call.ns < D9__STALL_NS)
+	if ((task ? !task->callback : !worker) || function.len == 0 || call.ns < D9__STALL_NS)
 		return 0;
 	snprintf(call.holder_name, sizeof(call.holder_name), "%.*s", d9__precision(holder.len),
 		 holder.data ? holder.data : "");
+	if (worker && worker->off.stack && worker->off.ns == event->timestamp_ns)
+		call.stack = worker->off.stack;
+	if (stack_of(a, event, D9_BLOCKING_CALL_HOLDER_STACK, &call.held_stack))
+		return -ENOMEM;
+	if (!task)
+		return outside_call(a, worker, &call);
 	ran = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
 	if (!ran)
 		ran = task->callback;
 	call.callback = ran;
-	if (worker && worker->off.stack && worker->off.ns == event->timestamp_ns) {
-		call.stack = worker->off.stack;
+	if (call.stack)
 		d9__samples_blocked(&a->samples, worker, ran, call.at_ns + call.ns);
-	}
-	if (stack_of(a, event, D9_BLOCKING_CALL_HOLDER_STACK, &call.held_stack) || d9__blocked_add(&a->blocked, &call))
+	if (d9__blocked_add(&a->blocked, &call))
 		return -ENOMEM;
 	return add_asleep(a, task, &call, d9__analysis_held_up_ns(event));
 }
 
 static int on_stuck_poll(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
-					       d9_event_known_u64(event, D9_STUCK_POLL_TASK_ID, 0));
+	struct d9__traced_task *task = d9__table_find(
+		&a->tasks.table, d9_event_known_u64(event, D9_STUCK_POLL_TASK_ID, 0));
 	const struct d9_value *running = d9_event_known(event, D9_STUCK_POLL_RUNNING);
 	struct d9_text where = d9__known_text(event, D9_STUCK_POLL_SYSCALL);
 
@@ -170,7 +190,8 @@ static int on_process_state(struct d9__analysis *a, const struct d9_event *event
 }
 
 /* Note which function of the program it was. */
-static int take_place(struct d9__analysis *a, struct d9__outside *outside, const struct d9_event *event)
+static int take_place(struct d9__analysis *a, struct d9__outside *outside,
+		      const struct d9_event *event)
 {
 	struct d9_text place = d9__known_text(event, D9_SOURCE_TIME_FUNCTION);
 	uint32_t number;
@@ -186,8 +207,8 @@ static int take_place(struct d9__analysis *a, struct d9__outside *outside, const
 
 static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__traced_task *task = d9__table_find(&a->tasks.table,
-					       d9_event_known_u64(event, D9_SOURCE_TIME_TASK_ID, 0));
+	struct d9__traced_task *task = d9__table_find(
+		&a->tasks.table, d9_event_known_u64(event, D9_SOURCE_TIME_TASK_ID, 0));
 	struct d9_text phase = d9__known_text(event, D9_SOURCE_TIME_PHASE);
 	struct d9__worker *worker = d9__table_find(
 		&a->timeline.by_id, d9_event_known_u64(event, D9_SOURCE_TIME_WORKER_ID, 0));
@@ -206,7 +227,8 @@ static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 		return 0;
 	if (worker)
 		d9__timeline_source(worker, d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0));
-	outside = &task->callback->outside[phase.len && phase.data[0] == 'c' ? D9__IN_CHECK : D9__IN_PREPARE];
+	outside = &task->callback->outside[phase.len && phase.data[0] == 'c' ? D9__IN_CHECK
+									     : D9__IN_PREPARE];
 	outside->calls += d9_event_known_u64(event, D9_SOURCE_TIME_CALLS, 0);
 	outside->ns += d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0);
 	outside->worker = d9_event_known_u64(event, D9_SOURCE_TIME_WORKER_ID, 0);
@@ -275,10 +297,10 @@ static void count_place(struct d9__callback *callback, const char *place)
 	while (i < callback->n_asleep && items[i].place != place)
 		i++;
 	if (i == callback->n_asleep && i < D9__ASLEEP_MAX)
-		items[callback->n_asleep++] = (struct d9__asleep){ .place = place };
+		items[callback->n_asleep++] = (struct d9__asleep) { .place = place };
 	if (i == D9__ASLEEP_MAX) {
 		i--;
-		items[i] = (struct d9__asleep){ .place = place };
+		items[i] = (struct d9__asleep) { .place = place };
 	}
 	items[i].calls++;
 	for (; i && items[i].calls > items[i - 1].calls; i--) {
@@ -331,6 +353,7 @@ void d9__analysis_made(struct d9__analysis *a, const struct d9__traced_task *tas
 
 	if (!by || by == task)
 		return;
-	vote(task->callback, running->piece.users.open ? running->piece.users.callback : by->callback);
+	vote(task->callback,
+	     running->piece.users.open ? running->piece.users.callback : by->callback);
 	by->made += task->fd >= 0 && task->fd != by->fd;
 }

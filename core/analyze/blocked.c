@@ -33,8 +33,8 @@ static uint64_t key_of(const struct d9__blocked_event *event, uint32_t function)
 }
 
 /* NULL: out of memory, or |*left_out|. */
-static struct d9__blocked_calls *calls_of(struct d9__blocked *blocked, const struct d9__blocked_event *event,
-					  bool *left_out)
+static struct d9__blocked_calls *calls_of(struct d9__blocked *blocked,
+					  const struct d9__blocked_event *event, bool *left_out)
 {
 	uint32_t function;
 	struct d9__blocked_calls *calls;
@@ -48,7 +48,8 @@ static struct d9__blocked_calls *calls_of(struct d9__blocked *blocked, const str
 		return calls;
 	if (blocked->by_key.n == CALLS_MAX)
 		d9__budget_leave_out(D9__KEPT_STACKS, 1);
-	*left_out = blocked->by_key.n == CALLS_MAX || !d9__budget_take(D9__KEPT_STACKS, sizeof(*calls) + ENTRY_BYTES);
+	*left_out = blocked->by_key.n == CALLS_MAX ||
+		    !d9__budget_take(D9__KEPT_STACKS, sizeof(*calls) + ENTRY_BYTES);
 	if (*left_out)
 		return NULL;
 	calls = calloc(1, sizeof(*calls));
@@ -65,7 +66,8 @@ static struct d9__blocked_calls *calls_of(struct d9__blocked *blocked, const str
 
 static void keep_longest(struct d9__blocked_event *longest, const struct d9__blocked_event *event)
 {
-	if (!longest->callback || event->ns > longest->ns || (event->ns == longest->ns && event->at_ns < longest->at_ns))
+	if (!longest->callback || event->ns > longest->ns ||
+	    (event->ns == longest->ns && event->at_ns < longest->at_ns))
 		*longest = *event;
 }
 
@@ -93,7 +95,8 @@ int d9__blocked_add(struct d9__blocked *blocked, const struct d9__blocked_event 
 
 /* ---- sites ---- */
 
-/* Whether the frame lies in a loop library or in what hooks it: what is farther out is not inside a callback. */
+/* Whether the frame lies in a loop library or in what hooks it: what is farther out is not inside a
+ * callback. */
 static bool is_loop(const struct d9__frame_name *frame)
 {
 	return d9__frame_is_ours(frame) ||
@@ -112,11 +115,13 @@ static bool is_inside(const struct d9__callback *callback, const struct d9__stac
 }
 
 /*
- * The program's function that called, perhaps by way of its loop library; else, if the callback's own call was its last
- * and left no frame, or the stack has no names, NULL; else, as in a plugin, the caller of the innermost.  |callback|
- * lies in the program, |running| is the one that the stack is of, NULL if none was.
+ * The program's function that called, perhaps by way of its loop library; else, if the callback's
+ * own call was its last and left no frame, or the stack has no names, NULL; else, as in a plugin,
+ * the caller of the innermost.  |callback| lies in the program, |running| is the one that the stack
+ * is of, NULL if none was.
  */
-static const struct d9__frame_name *frame_of(const struct d9__callback *callback, const struct d9__callback *running,
+static const struct d9__frame_name *frame_of(const struct d9__callback *callback,
+					     const struct d9__callback *running,
 					     const struct d9__stack *stack)
 {
 	size_t own;
@@ -124,7 +129,8 @@ static const struct d9__frame_name *frame_of(const struct d9__callback *callback
 	if (!stack || !stack->names || stack->n < 2)
 		return NULL;
 	own = d9__hot_own_frame(callback, stack);
-	/* Between the two may be a loop library that waits for the program, as in a synchronous call of GIO. */
+	/* Between the two may be a loop library that waits for the program, as in a synchronous
+	 * call of GIO. */
 	if (d9__hot_entry(stack))
 		return &stack->names[own];
 	for (size_t i = 1; i < (own ? own : 2); i++)
@@ -135,13 +141,16 @@ static const struct d9__frame_name *frame_of(const struct d9__callback *callback
 
 static bool is_same_frame(const struct d9__frame_name *a, const struct d9__frame_name *b)
 {
-	return a == b || (a && b && a->function == b->function && a->file == b->file && a->line == b->line);
+	return a == b ||
+	       (a && b && a->function == b->function && a->file == b->file && a->line == b->line);
 }
 
-static struct d9__blocked_site *site_of(struct d9__blocked_site *sites, size_t n, const struct d9__blocked_site *like)
+static struct d9__blocked_site *site_of(struct d9__blocked_site *sites, size_t n,
+					const struct d9__blocked_site *like)
 {
 	for (size_t i = 0; i < n; i++)
-		if (sites[i].calls.callback == like->calls.callback && sites[i].calls.function == like->calls.function &&
+		if (sites[i].calls.callback == like->calls.callback &&
+		    sites[i].calls.function == like->calls.function &&
 		    is_same_frame(sites[i].frame, like->frame))
 			return &sites[i];
 	return NULL;
@@ -200,7 +209,8 @@ static size_t sort_calls(const struct d9__blocked *blocked, const struct d9__cal
 	return n;
 }
 
-struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, const struct d9__callback *callback, size_t *n)
+struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked,
+					   const struct d9__callback *callback, size_t *n)
 {
 	struct d9__blocked_calls **sorted;
 	struct d9__blocked_site *sites;
@@ -220,7 +230,8 @@ struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, co
 	n_calls = sort_calls(blocked, callback, sorted);
 	for (size_t i = 0; i < n_calls; i++) {
 		struct d9__blocked_site one = { .calls = *sorted[i],
-						.frame = frame_of(sorted[i]->callback, sorted[i]->callback,
+						.frame = frame_of(sorted[i]->callback,
+								  sorted[i]->callback,
 								  sorted[i]->stack) };
 		struct d9__blocked_site *site = site_of(sites, *n, &one);
 
@@ -231,8 +242,9 @@ struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, co
 	}
 	free(sorted);
 	for (size_t i = 0; i < *n; i++)
-		sites[i].held = frame_of(sites[i].calls.callback, sites[i].calls.longest_held.holder,
-					 sites[i].calls.longest_held.held_stack);
+		sites[i].held =
+			frame_of(sites[i].calls.callback, sites[i].calls.longest_held.holder,
+				 sites[i].calls.longest_held.held_stack);
 	qsort(sites, *n, sizeof(*sites), compare_sites);
 	return sites;
 }
@@ -263,6 +275,20 @@ const char *d9__blocked_waits_for(const char *function)
 		if (!strncmp(function, waits[i].prefix, strlen(waits[i].prefix)))
 			return waits[i].what;
 	return NULL;
+}
+
+bool d9__blocked_is_own_wait(const char *function)
+{
+	static const char *const waits[] = { "poll",	    "ppoll",	  "select",
+					     "pselect",	    "sleep",	  "usleep",
+					     "nanosleep",   "epoll_wait", "pause",
+					     "sigsuspend",  "sigwait",	  "sigwaitinfo",
+					     "sigtimedwait" };
+
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+		if (!strcmp(function, waits[i]))
+			return true;
+	return false;
 }
 
 void d9__blocked_what(const struct d9__blocked_calls *calls, char *buf, size_t size)

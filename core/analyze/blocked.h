@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocked: calls inside callbacks that blocked, by the place in the program that made them, and who held the locks. */
+/*
+ * Blocked: calls that blocked inside callbacks, and between rounds of a loop, by the place in the
+ * program that made them, and who held the locks.
+ */
 
 #pragma once
 
@@ -11,7 +14,8 @@
 
 /* A BlockingCallEvent. */
 struct d9__blocked_event {
-	const struct d9__callback *callback; /* that ran */
+	/* that ran; between rounds of a worker's loop, its |beside| */
+	const struct d9__callback *callback;
 	const char *function;
 	size_t function_len;
 	int64_t fd; /* below 0: none */
@@ -38,7 +42,7 @@ struct d9__blocked_calls {
 	bool several_fds; /* others had others */
 	uint64_t n, total_ns;
 	struct d9__blocked_event longest;
-	uint64_t held;	     /* of those, how many know who held the lock */
+	uint64_t held;			       /* of those, how many know who held the lock */
 	struct d9__blocked_event longest_held; /* of these; its |callback| NULL: there is none */
 };
 
@@ -56,23 +60,35 @@ void d9__blocked_release(struct d9__blocked *blocked);
 
 /* Calls of one callback and function from one line, whatever led there. */
 struct d9__blocked_site {
-	struct d9__blocked_calls calls; /* summed up */
-	const struct d9__frame_name *frame; /* the program's function that made them; NULL: the callback itself, or not known */
-	const struct d9__frame_name *held;  /* that held the lock for longest, and unlocked it; NULL: not known */
+	struct d9__blocked_calls calls;	    /* summed up */
+	const struct d9__frame_name *frame; /* the program's function that made them; NULL: the
+					       callback itself, or not known */
+	const struct d9__frame_name
+		*held; /* that held the lock for longest, and unlocked it; NULL: not known */
 };
 
 /*
- * By total time, longest first, in new memory (free() it): |*n| of them, of |callback| alone unless it is NULL.  NULL: none,
- * or out of memory, which |*n| tells apart: it is SIZE_MAX then.  Stacks should have names.
+ * By total time, longest first, in new memory (free() it): |*n| of them, of |callback| alone unless
+ * it is NULL.  NULL: none, or out of memory, which |*n| tells apart: it is SIZE_MAX then.  Stacks
+ * should have names.
  */
-struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, const struct d9__callback *callback, size_t *n);
+struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked,
+					   const struct d9__callback *callback, size_t *n);
 
 /* "fsync(7)", or "fsync()" where there is no descriptor or there are several. */
 void d9__blocked_what(const struct d9__blocked_calls *calls, char *buf, size_t size);
 
-/* Name the thing that |function| waits for, if it is a lock or the like: "a lock", "a condition", ...; else NULL. */
+/*
+ * Whether a thread calls |function|, between two rounds of its loop, to wait for what may as well
+ * be the loop's: descriptors, a time, a signal.
+ */
+bool d9__blocked_is_own_wait(const char *function);
+
+/* Name the thing that |function| waits for, if it is a lock or the like: "a lock", "a condition",
+ * ...; else NULL. */
 const char *d9__blocked_waits_for(const char *function);
 
-/* From where |site|'s calls are made, and where the lock was held: "db_commit (svc.c:53)", "db_commit", or "". */
+/* From where |site|'s calls are made, and where the lock was held: "db_commit (svc.c:53)",
+ * "db_commit", or "". */
 void d9__blocked_where(const struct d9__blocked_site *site, char *buf, size_t size);
 void d9__blocked_held_where(const struct d9__blocked_site *site, char *buf, size_t size);

@@ -304,6 +304,11 @@ void d9__loop_time_outside(struct d9__loop_time *time, uint64_t from_ns, uint64_
 	time->outside_longest_at_ns = from_ns;
 }
 
+void d9__loop_time_outside_held(struct d9__loop_time *time, uint64_t ns)
+{
+	time->outside_held_ns += ns;
+}
+
 void d9__loop_time_between(struct d9__loop_time *time, uint64_t ns)
 {
 	time->between_ns += ns;
@@ -354,6 +359,7 @@ void d9__loop_time_subtract(struct d9__loop_time *time, const struct d9__loop_ti
 	take(&time->round_ready_ns, before->round_ready_ns);
 	take(&time->outside_asleep_ns, before->outside_asleep_ns);
 	take(&time->outside_ready_ns, before->outside_ready_ns);
+	take(&time->outside_held_ns, before->outside_held_ns);
 	take(&time->outside_n, before->outside_n);
 	take(&time->round_n, before->round_n);
 	take(&time->round_long_ns, before->round_long_ns);

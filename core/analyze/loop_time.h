@@ -32,6 +32,9 @@ struct d9__loop_time {
 
 	/* From leaving the loop to entering it again: at work, asleep, and ready without a CPU. */
 	uint64_t outside_ns, outside_asleep_ns, outside_ready_ns;
+	/* As told of calls that block there, and are no wait for the loop's sake: of
+	 * |outside_asleep_ns|, which has less where readings do. */
+	uint64_t outside_held_ns;
 	uint64_t outside_short_ns; /* of outside_ns, in times too short to be told one by one */
 	uint64_t outside_max_ns,
 		outside_max_at_ns; /* the longest such time: at work for no less, by readings */
@@ -101,6 +104,9 @@ uint64_t d9__loop_time_stopped(struct d9__loop_time *time, uint64_t from_ns, uin
 
 /* The thread had left its loop from |from_ns| to |to_ns|, in the awake time that is open. */
 void d9__loop_time_outside(struct d9__loop_time *time, uint64_t from_ns, uint64_t to_ns);
+
+/* There calls blocked for |ns| that are no wait for the loop's sake. */
+void d9__loop_time_outside_held(struct d9__loop_time *time, uint64_t ns);
 
 /* It was outside for |ns| in all, in times too short to be told one by one. */
 void d9__loop_time_between(struct d9__loop_time *time, uint64_t ns);

@@ -30,13 +30,20 @@ struct d9__returns {
 	struct d9__histogram sleeps;
 	uint64_t longest_ns, longest_at_ns;
 
+	/* Times outside in which calls blocked that are no wait for the loop's sake, behind how
+	 * many of them callbacks were ready at once, and how long they blocked at most in one of
+	 * these. */
+	uint64_t held, held_found, held_longest_ns;
+
 	bool open, seen_found, seen_late; /* of the newest time outside, until the loop sleeps */
+	uint64_t held_ns; /* likewise; 0: no call blocked, or callbacks behind it were seen */
 };
 
 void d9__returns_release(struct d9__returns *returns);
 
-/* The thread has come back after |ns|. */
-void d9__returns_come(struct d9__returns *returns, uint64_t ns);
+/* The thread has come back after |ns|, in which calls blocked for |held_ns| that are no wait for
+ * the loop's sake. */
+void d9__returns_come(struct d9__returns *returns, uint64_t ns, uint64_t held_ns);
 
 /* A callback begins that became ready for |reason|, |delay_ns| ago; UINT64_MAX: not known. */
 void d9__returns_call(struct d9__returns *returns, unsigned reason, uint64_t delay_ns);
@@ -53,6 +60,9 @@ int d9__returns_measure(struct d9__returns *returns, uint64_t n, uint64_t outsid
 
 /* How long a sleep lasted on average; 0: there was none. */
 uint64_t d9__returns_mean_ns(const struct d9__returns *returns);
+
+/* Whether callbacks waited for calls that block: often enough, or for long. */
+bool d9__returns_are_held(const struct d9__returns *returns);
 
 /* Whether callbacks were late by the sleeps: often enough, and as nothing that they waited for
  * ended them. */

@@ -86,6 +86,8 @@ static void take_loop(struct d9__loop_sums *sums, const struct d9__worker *worke
 					 .looked_ns = worker->looked_ns,
 					 .cpu_ns = worker->cpu_ns,
 					 .library_ns = worker->library.cpu_ns,
+					 .outside = worker->outside_calls.told,
+					 .held_outside = d9__returns_are_held(&worker->returns),
 					 .cpu_seen = worker->cpu_seen };
 	if (end_ns)
 		add_awake(sums, worker, end_ns);
@@ -199,6 +201,7 @@ static void subtract_loop(struct d9__loop_sums *sums, const struct d9__loop_sums
 	take_off(&sums->looked_ns, before->looked_ns);
 	take_off(&sums->cpu_ns, before->cpu_ns);
 	take_off(&sums->library_ns, before->library_ns);
+	d9__time_told_subtract(&sums->outside, &before->outside);
 }
 
 static void subtract_calls(struct d9__callback_on *on, const struct d9__callback_on *before)

@@ -18,6 +18,8 @@ struct d9__loop_sums {
 	struct d9__account account;
 	uint64_t looked_ns, cpu_ns;
 	uint64_t library_ns; /* of cpu_ns, in its library without a callback, as the recorder saw */
+	struct d9__told_time outside; /* in which calls it blocked between rounds */
+	bool held_outside;	      /* and callbacks waited for that */
 	bool cpu_seen;
 };
 

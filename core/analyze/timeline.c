@@ -43,6 +43,7 @@ void d9__timeline_release(struct d9__timeline *timeline)
 		d9__hot_free(worker->beside.hot);
 		free(worker->stale);
 		d9__returns_release(&worker->returns);
+		d9__outside_calls_release(&worker->outside_calls);
 		d9__time_period_release(&worker->period);
 		d9__replay_release(&worker->replay);
 		for (size_t j = 0; j < D9__WORKER_STALLS; j++)

@@ -11,6 +11,7 @@
 #include "analyze/kernel_backlog.h"
 #include "analyze/loop_time.h"
 #include "analyze/off_time.h"
+#include "analyze/outside_calls.h"
 #include "analyze/replay.h"
 #include "analyze/returns.h"
 #include "analyze/rounds.h"
@@ -215,6 +216,7 @@ struct d9__worker {
 	struct d9__starved starved;
 	struct d9__newest_wake wake;
 	struct d9__returns returns; /* from outside of its loop */
+	struct d9__outside_calls outside_calls;
 	struct d9__period period;
 	struct d9__replay replay;
 	struct d9__kernel_backlog natural;

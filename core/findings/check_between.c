@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/hot.h"
+#include "findings/advice.h"
 #include "findings/check_parts.h"
 #include "findings/hold.h"
 #include "findings/owners.h"
@@ -255,14 +256,17 @@ void d9__check_between_rounds(struct d9__findings *findings)
 	}
 }
 
-static void sleeps_between(struct d9__findings *findings, const struct d9__worker *worker,
-			   const struct d9__owners *owners)
+/* Callbacks waited for naps that |worker|'s thread takes between rounds, or waits of its own. */
+static void naps_between(struct d9__findings *findings, const struct d9__worker *worker,
+			 const struct d9__owners *owners)
 {
 	static const char name[] = "sleep between rounds";
 	const struct d9__returns *returns = &worker->returns;
 	uint64_t ns = worker->loop_time.outside_asleep_ns, mean_ns = d9__returns_mean_ns(returns);
 	double share = d9__owners_share(owners, ns);
 	struct d9__finding *finding;
+	struct d9__finding_blocked blocked;
+	bool known = d9__finding_blocked_most(findings->analysis, &worker->beside, &blocked);
 
 	finding = d9__finding_add(
 		findings,
@@ -277,16 +281,18 @@ static void sleeps_between(struct d9__findings *findings, const struct d9__worke
 		"the end of the sleep. If it is a poll() of the loop's own descriptors, and ends "
 		"with them, none does.",
 		"Worker %" PRIu64
-		"'s thread sleeps between its loop's rounds, outside of it: %s in all, %.0f %% of "
-		"the time, %s each time, up to %s. Callbacks were ready in %s of %s times when it "
-		"came back.",
-		worker->id, d9__units_ns(ns).text, 100 * share, d9__units_ns(mean_ns).text,
-		d9__units_ns(returns->longest_ns).text, d9__units_count(returns->found).text,
-		d9__units_count(returns->n).text);
+		"'s thread sleeps between its loop's rounds, outside of it%s%s: %s in all, %.0f %% "
+		"of the time, %s each time, up to %s. Callbacks were ready in %s of %s times when "
+		"it came back.",
+		worker->id, known ? ", in " : "", known ? blocked.place : "", d9__units_ns(ns).text,
+		100 * share, d9__units_ns(mean_ns).text, d9__units_ns(returns->longest_ns).text,
+		d9__units_count(returns->found).text, d9__units_count(returns->n).text);
 	d9__finding_set_name(findings, finding, name, strlen(name));
 	d9__finding_set_brief(
 		findings, finding, "%s outside of the loop, up to %s at once, %.0f %% of the time",
 		d9__units_ns(ns).text, d9__units_ns(returns->longest_ns).text, 100 * share);
+	if (finding)
+		finding->blocked = d9__finding_blocked(findings->analysis, &worker->beside);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence) { .at_ns = returns->longest_at_ns,
 							  .duration_ns = returns->longest_ns,
@@ -297,19 +303,87 @@ static void sleeps_between(struct d9__findings *findings, const struct d9__worke
 				 d9__units_count(returns->n).text);
 }
 
+/* Its thread waits in naps or waits of its own: of more work than sleep the work is told. */
+static bool naps(const struct d9__worker *worker, const struct d9__owners *owners)
+{
+	const struct d9__loop_time *time = &worker->loop_time;
+
+	return d9__worker_was_missed(worker) && time->outside_asleep_ns > time->outside_ns &&
+	       d9__owners_share(owners, time->outside_asleep_ns) >= SHARE;
+}
+
+/*
+ * How long |worker|'s thread slept between rounds in calls that are no wait for the loop's sake,
+ * while callbacks waited.
+ */
+static uint64_t held_ns(const struct d9__owners *owners)
+{
+	for (size_t i = 0; i < owners->n; i++)
+		if (owners->items[i].kind == D9__OWNER_BETWEEN)
+			return owners->items[i].blocked_ns;
+	return 0;
+}
+
+/* |worker|'s thread calls functions between rounds that block. */
+static void blocks_between(struct d9__findings *findings, const struct d9__worker *worker,
+			   const struct d9__owners *owners, uint64_t ns)
+{
+	const struct d9__outside_calls *calls = &worker->outside_calls;
+	const struct d9__returns *returns = &worker->returns;
+	uint64_t mean_ns = calls->n ? calls->ns / calls->n : 0;
+	double share = d9__owners_share(owners, ns);
+	const char *advice = NULL, *name = "sleep between rounds";
+	struct d9__finding_blocked blocked = { .place = "" };
+	struct d9__finding *finding;
+
+	if (d9__finding_blocked_most(findings->analysis, &worker->beside, &blocked)) {
+		advice = d9__advice_slept(findings, &worker->beside, blocked.call);
+		if (blocked.function[0])
+			name = blocked.function;
+	}
+	finding = d9__finding_add(
+		findings,
+		share >= MOST_SHARE || returns->held_longest_ns >= D9__HOLD_ALWAYS_NS ? D9__CRITICAL
+										      : D9__WARNING,
+		ns, advice ? advice : d9__advice_sleeps(false),
+		"%s sleeps between two rounds of worker %" PRIu64
+		"'s loop%s%s: %s in all, %.0f %% of the time, %s in each of %s calls. Nothing is "
+		"served meanwhile: callbacks were ready in %s of %s times when it came back, once "
+		"behind %s.",
+		name, worker->id, blocked.place[0] ? ", in " : "", blocked.place,
+		d9__units_ns(ns).text, 100 * share, d9__units_ns(mean_ns).text,
+		d9__units_count(calls->n).text, d9__units_count(returns->held_found).text,
+		d9__units_count(returns->held).text, d9__units_ns(returns->held_longest_ns).text);
+	d9__finding_set_name(findings, finding, name, strlen(name));
+	d9__finding_set_brief(
+		findings, finding, "sleeps between rounds, %.0f %% of the time, %s each, %s calls",
+		100 * share, d9__units_ns(mean_ns).text, d9__units_count(calls->n).text);
+	if (finding)
+		finding->blocked = d9__finding_blocked(findings->analysis, &worker->beside);
+	d9__finding_add_evidence(
+		findings, finding,
+		&(struct d9__evidence) { .at_ns = blocked.at_ns,
+					 .duration_ns = blocked.ns,
+					 .has_worker = true,
+					 .worker = worker->id },
+		"the longest; callbacks were ready behind %s of %s times outside of the loop in "
+		"which it slept",
+		d9__units_count(returns->held_found).text, d9__units_count(returns->held).text);
+}
+
 void d9__check_sleeps_between(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
 
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		const struct d9__worker *worker = a->timeline.items[i];
-		const struct d9__loop_time *time = &worker->loop_time;
 		const struct d9__owners *owners = &findings->owners[i];
+		uint64_t ns = held_ns(owners);
 
-		/* Of more work than sleep the work is told. */
-		if (owners->left_ns >= D9__SECOND_NS && d9__worker_was_missed(worker) &&
-		    time->outside_asleep_ns > time->outside_ns &&
-		    d9__owners_share(owners, time->outside_asleep_ns) >= SHARE)
-			sleeps_between(findings, worker, owners);
+		if (d9__owners_share(owners, ns) >= SHARE ||
+		    (ns && worker->returns.held_longest_ns >= D9__HOLD_ALWAYS_NS))
+			blocks_between(findings, worker, owners, ns);
+		else if (owners->left_ns >= D9__SECOND_NS && naps(worker, owners))
+			naps_between(findings, worker, owners);
 	}
 }

@@ -188,6 +188,8 @@ bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__cal
 	waits_for = d9__blocked_waits_for(most->calls.function);
 	d9__finding_holder(a, most, holder, sizeof(holder));
 	out->lock = waits_for != NULL;
+	out->at_ns = most->calls.longest.at_ns;
+	out->ns = most->calls.longest.ns;
 	snprintf(out->call, sizeof(out->call), "%.40s", most->calls.function);
 	if (waits_for)
 		snprintf(out->what, sizeof(out->what), "%s", waits_for);

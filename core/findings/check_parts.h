@@ -127,6 +127,7 @@ struct d9__finding_blocked {
 	char held_in[48];   /* the function that held the lock, or "" */
 	char place[288];    /* both, with the line: "fsync(7) at db_commit (svc.c:53)" */
 	char holder[400];   /* d9__finding_holder() */
+	uint64_t at_ns, ns; /* the longest of its calls */
 };
 
 /* False: what it blocks in is not known for most of the time that it sleeps. */

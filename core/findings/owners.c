@@ -208,14 +208,20 @@ static void add_loop(const struct d9__loop_sums *loop, struct d9__owners *owners
 		      owners->round_ns);
 
 	uint64_t wait_taken = (uint64_t)(owners->asleep_part * (double)time->asleep_ns);
+	uint64_t outside_asleep = time->outside_asleep_ns - outside_taken;
+	uint64_t held = loop->held_outside ? least(time->outside_held_ns, outside_asleep) : 0;
 
 	owners->taken_ns +=
 		taken + outside_taken + time->outside_ready_ns + wait_taken + time->wait_ready_ns;
 	add(owners,
 	    &(struct d9__owner) { .kind = D9__OWNER_LIBRARY, .ns = owners->round_ns - taken });
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_WAIT, .ns = time->wait_cpu_ns });
-	add(owners, &(struct d9__owner) { .kind = D9__OWNER_BETWEEN, .ns = time->outside_ns });
-	owners->asleep_ns = time->asleep_ns - wait_taken + time->outside_asleep_ns - outside_taken;
+	add(owners, &(struct d9__owner) { .kind = D9__OWNER_BETWEEN,
+					  .ns = time->outside_ns + held,
+					  .blocked_ns = held,
+					  .calls = time->outside_n,
+					  .told = loop->outside });
+	owners->asleep_ns = time->asleep_ns - wait_taken + outside_asleep - held;
 	owners->left_ns = owners->awake_ns + owners->asleep_ns;
 	owners->cpu_ns = least(loop->cpu_ns, owners->left_ns);
 	if (INSIDE_PART * loop->library_ns >= owners->left_ns)
@@ -373,9 +379,9 @@ static void describe_place(const struct d9__analysis *a, const struct d9__owner 
 	uint64_t told_ns = owner->told.n ? owner->told.in[0].ns : 0;
 
 	buf[0] = '\0';
-	if (d9__finding_blocked_most(a, callback, &blocked))
+	if (callback && d9__finding_blocked_most(a, callback, &blocked))
 		snprintf(buf, size, "%s %s", blocked.lock ? "for" : "in", blocked.what);
-	else if (callback->n_asleep && 2 * told_ns < owner->blocked_ns)
+	else if (callback && callback->n_asleep && 2 * told_ns < owner->blocked_ns)
 		d9__finding_asleep(callback->asleep[0].place, buf, size);
 	else if (told_ns)
 		snprintf(buf, size, "in %s()", owner->told.in[0].function);
@@ -432,8 +438,7 @@ void d9__owners_text(const struct d9__analysis *a, const struct d9__owners *owne
 			others_ns += owner->ns;
 			continue;
 		}
-		if (owner->kind == D9__OWNER_CALLBACK)
-			describe_asleep(a, owners, owner, asleep, sizeof(asleep));
+		describe_asleep(a, owners, owner, asleep, sizeof(asleep));
 		d9__owner_name(owner, name, sizeof(name));
 		if (is_inside(owners, owner))
 			d9__owners_inside(a, name, sizeof(name));

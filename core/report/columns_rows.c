@@ -425,7 +425,8 @@ const struct d9__column d9__blocked_columns[] = {
 	{ KEY("function"), IN(TEXT, blocked_site, calls.function),
 	  "`fsync`, `poll`, `pthread_mutex_lock`, ..." },
 	{ KEY("fd"), AT(ID, blocked_row, fd), "descriptor; null: none, or several" },
-	{ KEY("callback"), AT(TEXT, blocked_row, callback), "that called it" },
+	{ KEY("callback"), AT(TEXT, blocked_row, callback),
+	  "that called it; null: between rounds" },
 	{ KEY("at"), OBJECT, "`function`, `file`, `line` in the program" },
 	{ "calls", NULL, "CALLS", IN(COUNT, blocked_site, calls.n), "how many" },
 	{ "total_ns", NULL, "TOTAL", IN(NS, blocked_site, calls.total_ns), "all together" },
@@ -443,7 +444,8 @@ static struct d9_text name_of(const struct d9__callback *callback)
 {
 	struct d9_text name = { NULL, 0 };
 
-	if (callback)
+	/* The one that stands for time outside of callbacks has no name. */
+	if (callback && (callback->function || callback->location[0]))
 		name.data = d9__callback_name(callback, &name.len);
 	return name;
 }
@@ -522,7 +524,7 @@ const struct d9__column d9__blocking_columns[] = {
 	  "fsync, poll, pthread_mutex_lock, ..." },
 	{ SQL("fd"), AT(ID, blocking_row, fd), "or NULL" },
 	{ SQL("worker"), AT(ID, blocking_row, worker), NULL },
-	{ SQL("task"), AT(ID, blocking_row, task), NULL },
+	{ SQL("task"), AT(ID, blocking_row, task), "NULL: between rounds, or behind the last" },
 	{ SQL("poll"), AT(ID, blocking_row, poll), "polls.poll; NULL: outside of calls" },
 	{ SQL("run"), AT(ID, blocking_row, run), "runs.run; NULL likewise" },
 	{ SQL("stack"), AT(ID, blocking_row, stack),

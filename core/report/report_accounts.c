@@ -319,6 +319,7 @@ void d9__report_json_account(struct d9__json *json, const struct d9__worker *wor
 	d9__json_u64(json, "between_ns", time->outside_ns);
 	d9__json_u64(json, "between_asleep_ns", time->outside_asleep_ns);
 	d9__json_u64(json, "between_ready_ns", time->outside_ready_ns);
+	d9__json_u64(json, "between_held_ns", time->outside_held_ns);
 	d9__json_u64(json, "stopped_ns", time->stopped_ns);
 	d9__json_u64(json, "not_recorded_ns", time->lost_ns);
 	d9__json_u64(json, "busy_ns", time->busy.ns);

@@ -80,6 +80,9 @@ more glib:hold_nested 'blocked-callback ask_user'
 more libevent:hold_between 'between-rounds sweep_cache'
 judged libev:hold_between 'between-rounds sweep_cache'
 more glib:hold_between 'between-rounds sweep_cache'
+more libevent:ask_between 'sleeps-between ask_sidecar' 'O_NONBLOCK'
+more libev:ask_between 'sleeps-between ask_sidecar' 'O_NONBLOCK'
+judged glib:ask_between 'sleeps-between ask_sidecar' 'O_NONBLOCK'
 judged libev:nap_between 'sleeps-between sleep between rounds' 'Wait in the loop'
 
 # By slept time, whatever the clock says of a write that the kernel interrupted; and advice by the call.

@@ -177,6 +177,7 @@ struct naps {
 	unsigned n;
 	uint64_t work_us, sleep_us, parked_us, late_us;
 	bool alone;	     /* no other is ready with it */
+	const char *call;    /* the thread sleeps in it; NULL: not told */
 	bool uneven, longer; /* longer: every fourth by as much */
 };
 
@@ -193,6 +194,8 @@ static void naps(struct story *s, struct naps naps)
 			away_us += i % 3 * naps.sleep_us / 2 - naps.sleep_us / 2;
 		if (naps.longer && i % 4 == 3)
 			away_us += naps.sleep_us;
+		if (naps.call)
+			story_waited(s, 0, us + 100 + naps.work_us, 0, naps.call, naps.sleep_us);
 		story_outside(s, 0, us + 100, us + 100 + away_us);
 		us += 100 + away_us;
 		cpu_us += 100 + naps.work_us;
@@ -256,6 +259,80 @@ static void test_even_sleeps_behind_which_callbacks_are_ready_are_a_finding(void
 	naps(&s, (struct naps) { .n = 100, .sleep_us = MS(15), .parked_us = 10, .alone = true });
 	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "");
 	CU_ASSERT_TRUE(d9__owners_have_room(&s.analysis, s.findings.owners));
+	story_free(&s);
+}
+
+static void test_calls_that_block_between_rounds_are_told_however_short_they_are(void)
+{
+	struct story s;
+	struct naps reads = { .n = 600, .sleep_us = MS(2), .parked_us = 10, .alone = true };
+	const struct d9__owner *owner;
+
+	/* Of a sleep without its call it is not known whether it serves the loop. */
+	CU_ASSERT_FALSE(is_told(reads));
+	reads.call = "read";
+	naps(&s, reads);
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "sleeps-between");
+	CU_ASSERT_EQUAL(sleeps(&s)->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->brief, "sleeps between rounds, 92 % of the time, "
+						  "2.00 ms each, 600 calls");
+	CU_ASSERT(has(sleeps(&s)->message, "in read()"));
+	CU_ASSERT(has(sleeps(&s)->message, "callbacks were ready in 600 of 600 times"));
+	CU_ASSERT(has(sleeps(&s)->advice, "O_NONBLOCK"));
+	CU_ASSERT_EQUAL(sleeps(&s)->evidence[0].duration_ns, MS(2) * 1000);
+	owner = &s.findings.owners[0].items[0];
+	CU_ASSERT_EQUAL(owner->kind, D9__OWNER_BETWEEN);
+	CU_ASSERT_EQUAL(owner->blocked_ns, 600 * MS(2) * 1000);
+	CU_ASSERT_STRING_EQUAL(owner->told.in[0].function, "read");
+	CU_ASSERT_EQUAL(d9__loop_time_total_ns(&s.analysis.timeline.items[0]->loop_time),
+			s.findings.owners[0].left_ns + s.findings.owners[0].taken_ns);
+	story_free(&s);
+	/* A tenth of the time, and one that is long. */
+	reads.parked_us = MS(10);
+	CU_ASSERT_FALSE(is_told(reads));
+	naps(&s, (struct naps) { 2, 0, MS(300), 10, .call = "connect", .alone = true });
+	CU_ASSERT_EQUAL(sleeps(&s)->severity, D9__CRITICAL);
+	story_free(&s);
+}
+
+static void test_waits_of_the_program_s_own_between_rounds_are_no_calls_that_block(void)
+{
+	struct naps waits = { .n = 600, .sleep_us = MS(2), .parked_us = 10, .alone = true };
+	static const char *const calls[] = { "poll",	"ppoll", "select",     "pselect",
+					     "usleep",	"sleep", "nanosleep",  "epoll_wait",
+					     "sigwait", "pause", "sigsuspend", "sigtimedwait" };
+	struct story s;
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		waits.call = calls[i];
+		CU_ASSERT_FALSE(is_told(waits));
+	}
+	/* Its wait may have another's name, if nothing waits for its end. */
+	waits.parked_us = MS(3);
+	waits.call = "read";
+	naps(&s, waits);
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "");
+	CU_ASSERT_EQUAL(s.findings.owners[0].items[0].blocked_ns, 0);
+	story_free(&s);
+}
+
+static void test_calls_behind_the_last_round_hold_no_loop_up(void)
+{
+	struct story s;
+	size_t n;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 1);
+	story_poll(&s, 0, 10, 20, 1, TICK);
+	story_park(&s, 0, 100, 50);
+	story_unpark(&s, 0, MS(1000), 60);
+	story_poll(&s, 0, MS(1000), MS(1000) + 10, 1, TICK);
+	story_waited(&s, 0, MS(1001), 0, "pthread_join", MS(900));
+	story_park(&s, 0, MS(2000), 80);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "");
+	CU_ASSERT_PTR_NULL(d9__blocked_sites(&s.analysis.blocked, NULL, &n));
+	CU_ASSERT_EQUAL(n, 0);
 	story_free(&s);
 }
 
@@ -482,6 +559,12 @@ static CU_TestInfo tests[] = {
 	  test_a_program_that_sleeps_between_rounds_is_not_accused_of_work },
 	{ "even sleeps behind which callbacks are ready are a finding",
 	  test_even_sleeps_behind_which_callbacks_are_ready_are_a_finding },
+	{ "calls that block between rounds are told however short they are",
+	  test_calls_that_block_between_rounds_are_told_however_short_they_are },
+	{ "waits of the program's own between rounds are no calls that block",
+	  test_waits_of_the_program_s_own_between_rounds_are_no_calls_that_block },
+	{ "calls behind the last round hold no loop up",
+	  test_calls_behind_the_last_round_hold_no_loop_up },
 	{ "sleep between rounds is innocent while nothing waits",
 	  test_sleep_between_rounds_is_innocent_while_nothing_waits },
 	{ "sleeps that end with what they waited for are uneven",

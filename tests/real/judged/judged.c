@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "judged.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 static double seconds_of(clockid_t clock)
 {
@@ -42,6 +45,39 @@ void judged_sleep(double ms)
 	struct timespec time = { (time_t)(ms / 1e3), (long)(ms * 1e6) % 1000000000 };
 
 	nanosleep(&time, NULL);
+}
+
+struct sidecar {
+	int fd;
+	double ms;
+};
+
+static void *answer(void *arg)
+{
+	const struct sidecar *sidecar = arg;
+	char byte;
+
+	while (read(sidecar->fd, &byte, 1) == 1) {
+		judged_sleep(sidecar->ms);
+		if (write(sidecar->fd, &byte, 1) != 1)
+			break;
+	}
+	return NULL;
+}
+
+int judged_sidecar(double ms)
+{
+	static struct sidecar sidecar;
+	pthread_t thread;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		abort();
+	sidecar = (struct sidecar) { ends[1], ms };
+	if (pthread_create(&thread, NULL, answer, &sidecar))
+		abort();
+	pthread_detach(thread);
+	return ends[0];
 }
 
 int judged_main(int argc, char **argv, const struct judged *programs)

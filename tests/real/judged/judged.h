@@ -23,4 +23,7 @@ void judged_compute(double ms);
 
 void judged_sleep(double ms);
 
+/* A descriptor, blocking, behind which a thread answers each byte after |ms|. */
+int judged_sidecar(double ms);
+
 #endif /* D9_TEST_JUDGED_H */

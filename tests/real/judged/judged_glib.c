@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <gio/gio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "judged.h"
 
@@ -103,6 +105,25 @@ static void hold_between(bool innocent, double seconds)
 			continue;
 		next += 0.5;
 		sweep_cache();
+	}
+}
+
+static __attribute__((noinline)) void ask_sidecar(int sidecar)
+{
+	char byte = 'x';
+
+	if (write(sidecar, &byte, 1) != 1 || read(sidecar, &byte, 1) != 1)
+		abort();
+}
+
+static void ask_between(bool innocent, double seconds)
+{
+	int sidecar = judged_sidecar(innocent ? 0.05 : 6);
+
+	with_clients(seconds);
+	while (judged_now() < begun + seconds - 0.3) {
+		g_main_context_iteration(NULL, TRUE);
+		ask_sidecar(sidecar);
 	}
 }
 
@@ -245,10 +266,15 @@ static void seconds_late(bool innocent, double seconds)
 int main(int argc, char **argv)
 {
 	static const struct judged programs[] = {
-		{ "hold_callback", hold_callback }, { "hold_nested", hold_nested },
-		{ "hold_between", hold_between },   { "full_pool", full_pool },
-		{ "own_pool", own_pool },	    { "starved", starved },
-		{ "seconds_late", seconds_late },   { NULL, NULL },
+		{ "hold_callback", hold_callback },
+		{ "hold_nested", hold_nested },
+		{ "hold_between", hold_between },
+		{ "ask_between", ask_between },
+		{ "full_pool", full_pool },
+		{ "own_pool", own_pool },
+		{ "starved", starved },
+		{ "seconds_late", seconds_late },
+		{ NULL, NULL },
 	};
 
 	begun = judged_now();

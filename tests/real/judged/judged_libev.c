@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ev.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "judged.h"
 
@@ -125,6 +127,26 @@ static void hold_between(bool innocent, double seconds)
 	}
 }
 
+static __attribute__((noinline)) void ask_sidecar(int sidecar)
+{
+	char byte = 'x';
+
+	if (write(sidecar, &byte, 1) != 1 || read(sidecar, &byte, 1) != 1)
+		abort();
+}
+
+static void ask_between(bool innocent, double seconds)
+{
+	struct ev_loop *loop = EV_DEFAULT;
+	int sidecar = judged_sidecar(innocent ? 0.05 : 6);
+
+	add_clients(loop);
+	while (judged_now() < begun + seconds) {
+		ev_run(loop, EVRUN_ONCE);
+		ask_sidecar(sidecar);
+	}
+}
+
 /* ---- timers that are set between runs ---- */
 
 static ev_timer request, keep;
@@ -206,6 +228,7 @@ int main(int argc, char **argv)
 		{ "hold_callback", hold_callback },
 		{ "hold_nested", hold_nested },
 		{ "hold_between", hold_between },
+		{ "ask_between", ask_between },
 		{ "stale_between", stale_between },
 		{ "sleep_between", sleep_between },
 		{ "nap_between", nap_between },

@@ -132,6 +132,26 @@ static __attribute__((noinline)) void hold_between(bool innocent, double seconds
 	}
 }
 
+static __attribute__((noinline)) void ask_sidecar(int sidecar)
+{
+	char byte = 'x';
+
+	if (write(sidecar, &byte, 1) != 1 || read(sidecar, &byte, 1) != 1)
+		abort();
+}
+
+static void ask_between(bool innocent, double seconds)
+{
+	struct event_base *base = with_clients(seconds);
+	double end = judged_now() + seconds - 0.3;
+	int sidecar = judged_sidecar(innocent ? 0.05 : 6);
+
+	while (judged_now() < end) {
+		event_base_loop(base, EVLOOP_ONCE);
+		ask_sidecar(sidecar);
+	}
+}
+
 /* ---- a lock, and a write that the kernel interrupts ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -744,6 +764,7 @@ int main(int argc, char **argv)
 		{ "hold_callback", hold_callback },
 		{ "hold_nested", hold_nested },
 		{ "hold_between", hold_between },
+		{ "ask_between", ask_between },
 		{ "lock_and_write", lock_and_write },
 		{ "convoy", convoy },
 		{ "holder_computes", holder_computes },
