@@ -219,10 +219,15 @@ static void walk_tasks(bool renew, uint64_t now_ns)
 		self.walk_ns = now_ns + cpu_ns;
 }
 
-static void forget_others(void)
+/* Of threads without a loop keep the first one alone, which may run one later. */
+static void keep_first(uint64_t now_ns)
 {
+	uint32_t first = (uint32_t)getpid();
+
 	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
-		self.threads[i].tid = 0;
+		if (self.threads[i].tid != first)
+			self.threads[i].tid = 0;
+	meet(first, false, now_ns);
 	self.left_out = 0;
 	self.links = 0;
 	self.walked = false;
@@ -287,7 +292,7 @@ uint64_t d9__sampled_look(const struct d9__slot *own, uint64_t now_ns)
 		renew_names();
 	}
 	if (!all)
-		forget_others();
+		keep_first(now_ns);
 	else if (due || (made && now_ns >= self.walk_ns) || has_changed())
 		walk_tasks(due, now_ns);
 	due_ns = read_new_names(now_ns);

@@ -3,7 +3,8 @@
  * Sampled threads: which threads samplers look at.
  *
  * Threads that run loops stand at the index of their slot, and are known at the tick after their
- * loop began.  Where all threads are wanted (d9__sampling.all_threads), the others stand behind
+ * loop began; the process's first thread is known from the first tick on, as programs begin in it.
+ * Where all threads are wanted (d9__sampling.all_threads), the others stand behind
  * those, and are found in /proc/self/task: when the program has made one
  * (d9__sampling.thread_made), at most every 5 ms; at the tick at which there are more or fewer of
  * them; and once a second.  Our own threads are never among them.

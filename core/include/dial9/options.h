@@ -290,7 +290,7 @@ D9_API int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz);
 
 /** Whose stacks are sampled. */
 enum d9_cpu_threads {
-	D9_CPU_THREADS_LOOP, /**< threads that run loops */
+	D9_CPU_THREADS_LOOP, /**< threads that run loops, and the first */
 	D9_CPU_THREADS_ALL   /**< and all others of the process, found once a second */
 };
 

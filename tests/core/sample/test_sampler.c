@@ -108,13 +108,13 @@ static void take(void *arg, const struct d9_event *event)
 	}
 }
 
-static struct found record(enum d9_cpu_backend backend, bool off_cpu)
+static struct found record(enum d9_cpu_threads threads, enum d9_cpu_backend backend, bool off_cpu)
 {
 	struct d9_options *options = scratch_options();
 	struct found found = { 0 };
 	struct d9_recorder *recorder;
 
-	CU_ASSERT_EQUAL(d9_options_set_cpu_threads(options, D9_CPU_THREADS_ALL), 0);
+	CU_ASSERT_EQUAL(d9_options_set_cpu_threads(options, threads), 0);
 	CU_ASSERT_EQUAL(d9_options_set_cpu_backend(options, backend), 0);
 	CU_ASSERT_EQUAL(d9_options_set_off_cpu(options, off_cpu), 0);
 	CU_ASSERT_EQUAL(d9_options_set_loop_instrumentation(options, false), 0);
@@ -129,7 +129,7 @@ static struct found record(enum d9_cpu_backend backend, bool off_cpu)
 
 static void test_timers_find_threads_without_loops_under_their_names(void)
 {
-	struct found found = record(D9_CPU_BACKEND_TIMER, false);
+	struct found found = record(D9_CPU_THREADS_ALL, D9_CPU_BACKEND_TIMER, false);
 
 	/* ThreadSanitizer's runtime has a thread that blocks all signals: it is told of where this takes half a second. */
 	CU_ASSERT(!strcmp(found.cpu, "on") || (D9__SANITIZED == 2 && strstr(found.cpu, "blocks the signal")));
@@ -139,13 +139,23 @@ static void test_timers_find_threads_without_loops_under_their_names(void)
 	CU_ASSERT_EQUAL(found.with_cpu, 0);
 }
 
+/* It may run a loop later; what it does until then is its start. */
+static void test_where_loops_are_sampled_the_first_thread_is_before_it_has_one(void)
+{
+	struct found found = record(D9_CPU_THREADS_LOOP, D9_CPU_BACKEND_TIMER, false);
+
+	CU_ASSERT(found.on > 0);
+	CU_ASSERT_EQUAL(found.without_worker, found.on);
+	CU_ASSERT_EQUAL(found.long_ones, 0);
+}
+
 /* Where perf events are not permitted, nothing takes their place, and why is told. */
 static void test_perf_events_find_them_or_it_is_told_why_not(void)
 {
 	static const enum d9_cpu_backend backends[] = { D9_CPU_BACKEND_PERF, D9_CPU_BACKEND_PERF_THREAD };
 
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
-		struct found found = record(backends[i], true);
+		struct found found = record(D9_CPU_THREADS_ALL, backends[i], true);
 
 		printf("backend %d: %s; off the CPU: %s\n", (int)backends[i], found.cpu, found.off_cpu);
 		if (strncmp(found.cpu, "on", 2) != 0) {
@@ -166,6 +176,8 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "timers find threads without loops under their names",
 		  test_timers_find_threads_without_loops_under_their_names },
+		{ "where loops are sampled the first thread is, before it has one",
+		  test_where_loops_are_sampled_the_first_thread_is_before_it_has_one },
 		{ "perf events find them, or it is told why not", test_perf_events_find_them_or_it_is_told_why_not },
 		CU_TEST_INFO_NULL,
 	};
