@@ -116,6 +116,24 @@ void d9__hot_threads_move(struct d9__table *threads, uint32_t tid, const struct 
 	other->counts.on++;
 }
 
+int d9__hot_threads_without_loop(const struct d9__table *threads, uint32_t tid,
+				 struct d9__callback *place)
+{
+	const struct d9__hot_thread *thread = d9__table_find(threads, tid);
+	void *item;
+	int err = 0;
+
+	for (size_t at = 0; thread && (at = d9__table_next(&thread->stacks, at, &item));) {
+		const struct stack_count *count = item;
+
+		if (count->weight || !count->stack)
+			continue;
+		for (uint64_t i = 0; i < count->counts.on && !err; i++)
+			err = d9__hot_add(place, count->stack, false);
+	}
+	return err;
+}
+
 void d9__hot_threads_release(struct d9__table *threads)
 {
 	void *item, *count;

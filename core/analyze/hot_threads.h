@@ -40,6 +40,12 @@ struct d9__hot_thread *d9__hot_threads_add(struct d9__table *threads,
 void d9__hot_threads_move(struct d9__table *threads, uint32_t tid, const struct d9__stack *stack,
 			  const struct d9__weight *from, const struct d9__weight *to);
 
+/*
+ * Add to |place| where samples found thread |tid| on the CPU while it had no loop.  0 or -ENOMEM.
+ */
+int d9__hot_threads_without_loop(const struct d9__table *threads, uint32_t tid,
+				 struct d9__callback *place);
+
 void d9__hot_threads_release(struct d9__table *threads);
 
 /* The threads, those with most samples on the CPU first, in new memory, of which there are threads->n; NULL: no memory.

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/before.h"
 #include "findings/owners.h"
 #include "report/report.h"
 #include "report/report_parts.h"
@@ -23,6 +24,11 @@
 
 /* Time ready without a CPU is told from this part of the time awake on, one in so many. */
 #define TAKEN_PART 20
+
+/* The time before a loop's first round is told if it is so long, and one in so many parts of all.
+ */
+#define BEFORE_NS   (100 * D9__MS_NS)
+#define BEFORE_PART 10
 
 /* Reads of so little are told with how much they read. */
 #define SMALL_BYTES 16
@@ -181,6 +187,21 @@ static void put_limit(FILE *out, const struct account *account)
 		fprintf(out, ", %s each", d9__units_bytes(io->read_bytes / most).text);
 }
 
+/* "; began 2.31 s after the recording, 62 % in load_config (svc.c:30)": before its first round. */
+static void put_before(FILE *out, const struct account *account)
+{
+	uint64_t ns = d9__before_ns(account->a, account->worker);
+	uint64_t all_ns = ns + d9__loop_time_total_ns(&account->worker->loop_time);
+	char *place;
+
+	if (ns < BEFORE_NS || BEFORE_PART * ns < all_ns)
+		return;
+	place = d9__before_describe(account->a, account->worker);
+	fprintf(out, "; began %s after the recording%s%s", d9__units_ns(ns).text, place ? ", " : "",
+		place ? place : "");
+	free(place);
+}
+
 static void put_line(const struct d9__report_all *all, const struct account *account)
 {
 	char loop[128], name[192], *line = NULL;
@@ -198,6 +219,7 @@ static void put_line(const struct d9__report_all *all, const struct account *acc
 	d9__report_put_awake(out, account->a, account->owners, false);
 	put_limit(out, account);
 	d9__report_put_taken(out, account->owners);
+	put_before(out, account);
 	if (fclose(out)) {
 		page->err = -ENOMEM;
 	} else {
@@ -303,13 +325,15 @@ void d9__report_json_owners(struct d9__json *json, const struct d9__owners *owne
 	d9__json_u64(json, "others_ns", owners->others_ns);
 }
 
-void d9__report_json_account(struct d9__json *json, const struct d9__worker *worker,
-			     const struct d9__owners *owners)
+void d9__report_json_account(struct d9__json *json, const struct d9__analysis *a,
+			     const struct d9__worker *worker, const struct d9__owners *owners)
 {
 	const struct d9__loop_time *time = &worker->loop_time;
-	char *place = d9__owners_place(worker, owners);
+	char *place = d9__owners_place(worker, owners), *before = d9__before_describe(a, worker);
 
 	d9__json_open(json, "account", '{');
+	d9__json_u64(json, "before_ns", d9__before_ns(a, worker));
+	d9__json_string(json, "before", before);
 	d9__json_u64(json, "total_ns", d9__loop_time_total_ns(time));
 	d9__json_u64(json, "asleep_ns", time->asleep_ns);
 	d9__json_u64(json, "wait_cpu_ns", time->wait_cpu_ns);
@@ -328,4 +352,5 @@ void d9__report_json_account(struct d9__json *json, const struct d9__worker *wor
 	d9__json_string(json, "on_cpu", place);
 	d9__json_close(json, '}');
 	free(place);
+	free(before);
 }

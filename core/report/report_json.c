@@ -97,7 +97,8 @@ void d9__report_json_worker(struct d9__json *json, const struct d9__report *repo
 	d9__json_open(json, NULL, '{');
 	d9__columns_json(json, d9__worker_columns, NULL, &row);
 	d9__time_parts_json(json, &parts, &worker->time, true);
-	d9__report_json_account(json, worker, &report->findings->owners[worker->number]);
+	d9__report_json_account(json, report->analysis, worker,
+				&report->findings->owners[worker->number]);
 	put_kernel_waits(json, worker);
 	put_worker_samples(json, a, worker);
 	d9__json_close(json, '}');

@@ -103,7 +103,8 @@ void d9__report_json_tasks_time(struct d9__json *json, const struct d9__analysis
 void d9__report_json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a);
 
 /* Whole keys: "account" of a worker, "ready", and "gain" of a finding. */
-void d9__report_json_account(struct d9__json *json, const struct d9__worker *worker,
+void d9__report_json_account(struct d9__json *json, const struct d9__analysis *a,
+			     const struct d9__worker *worker,
 			     const struct d9__owners *owners);
 void d9__report_json_ready(struct d9__json *json, const struct d9__analysis *a);
 void d9__report_json_gain(struct d9__json *json, const struct d9__finding *finding);

@@ -365,6 +365,13 @@ void story_sample_in(struct story *s, unsigned worker, uint64_t us, size_t n,
 		    UINT64_C(0), stack);
 }
 
+void story_sample_before(struct story *s, uint64_t us, size_t n, const uint64_t *addresses)
+{
+	uint64_t stack = trace_stack(&s->t, n, addresses);
+
+	trace_event(&s->t, STACK_SAMPLE, at(us), UINT64_C(255), UINT64_C(100), UINT64_C(0), stack);
+}
+
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors)
 {
 	trace_event(&s->t, HELD, at(us), resident_kib * 1024, descriptors, UINT64_C(1));

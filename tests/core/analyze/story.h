@@ -95,6 +95,8 @@ void story_left_cpu(struct story *s, unsigned worker, uint64_t us, int switched)
 /* Its thread was found on the CPU in a function of |n| addresses, the innermost first. */
 void story_sample_in(struct story *s, unsigned worker, uint64_t us, size_t n,
 		     const uint64_t *addresses);
+/* The thread that is to run worker 0 was, before it ran a loop. */
+void story_sample_before(struct story *s, uint64_t us, size_t n, const uint64_t *addresses);
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors);
 void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *phase,
 		       uint64_t calls, uint64_t total_us, uint64_t max_us);

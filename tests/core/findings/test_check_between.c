@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/before.h"
 #include "findings/owners.h"
 #include "story.h"
 #include "support/d9_test.h"
@@ -545,7 +546,65 @@ static void test_few_samples_name_no_function(void)
 	story_free(&s);
 }
 
+/* ---- before the first round ---- */
+
+/* The thread of worker 0 computes for 2 s and runs a loop for 2 s then. */
+static void starts(struct story *s, const char *pid, const char *mode)
+{
+	static const uint64_t working[] = { IN_LIBC, IN_WORK, IN_MAIN },
+			      inside[] = { IN_TICK, IN_HOOK, IN_LOOP, IN_MAIN };
+
+	story_begin(s);
+	story_say(s, "recorder.mode", mode);
+	story_say(s, "pid", pid);
+	for (unsigned i = 0; i < 10; i++)
+		story_sample_before(s, MS(100) * i, 3, working);
+	story_unpark(s, 0, MS(2000), 10);
+	for (unsigned i = 0; i < 20; i++) {
+		story_start(s, 0, MS(2000 + 100 * i), 1, TICK);
+		story_sample_in(s, 0, MS(2010 + 100 * i), 4, inside);
+		story_end(s, 0, MS(2020 + 100 * i));
+	}
+	story_park(s, 0, MS(4000), MS(400));
+	story_analyse(s);
+	name(s);
+}
+
+static uint64_t before_ms(const char *pid, const char *mode)
+{
+	struct story s;
+	uint64_t ns;
+
+	starts(&s, pid, mode);
+	ns = d9__before_ns(&s.analysis, s.analysis.timeline.items[0]);
+	story_free(&s);
+	return ns / 1000000;
+}
+
+static void test_time_before_the_first_round_is_told_beside_with_its_function(void)
+{
+	struct story s;
+	const struct d9__worker *worker;
+	char *place;
+
+	starts(&s, "100", "continuous");
+	worker = s.analysis.timeline.items[0];
+	CU_ASSERT_EQUAL(d9__before_ns(&s.analysis, worker), 2000 * MS(1) * 1000);
+	CU_ASSERT_EQUAL(d9__loop_time_total_ns(&worker->loop_time), 2000 * MS(1) * 1000);
+	place = d9__before_describe(&s.analysis, worker);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(place);
+	CU_ASSERT_STRING_EQUAL(place, "100 % in work (app.c:3, in memcpy)");
+	free(place);
+	story_free(&s);
+	/* When other threads began is not known, nor when recording did before the trace. */
+	CU_ASSERT_EQUAL(before_ms("100", "continuous"), 2000);
+	CU_ASSERT_EQUAL(before_ms("99", "continuous"), 0);
+	CU_ASSERT_EQUAL(before_ms("100", "flight"), 0);
+}
+
 static CU_TestInfo tests[] = {
+	{ "time before the first round is told beside, with its function",
+	  test_time_before_the_first_round_is_told_beside_with_its_function },
 	{ "a tenth of the time between rounds is a finding",
 	  test_a_tenth_of_the_time_between_rounds_is_a_finding },
 	{ "no share is told of less than a second", test_no_share_is_told_of_less_than_a_second },
