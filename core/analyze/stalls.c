@@ -5,6 +5,7 @@
 
 #include "analyze/stalls.h"
 #include "analyze/worst.h"
+#include "base/u64.h"
 
 /* Of fewer samples no share is believed. */
 #define ENOUGH_SAMPLES 3
@@ -55,16 +56,6 @@ void d9__stall_set_cpu(struct d9__stall *stall, uint64_t wall_ns, uint64_t cpu_n
 		stall->cpu_min_ns = stall->cpu_max_ns;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* As large a part of |ns| as |part_ns| is of the whole call. */
 static uint64_t left_of(const struct d9__stall *stall, uint64_t ns, double part_ns)
 {
@@ -88,22 +79,23 @@ static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
 
 void d9__off_part(const struct d9__off_part *call, struct d9__off_part *part)
 {
-	uint64_t slept_ns = least(call->slept_ns, call->ns),
-		 all_told_ns = least(call->told_ns, call->ns);
-	uint64_t told_ns = least(part->told_ns, least(part->ns, all_told_ns));
+	uint64_t slept_ns = d9__u64_min(call->slept_ns, call->ns),
+		 all_told_ns = d9__u64_min(call->told_ns, call->ns);
+	uint64_t told_ns = d9__u64_min(part->told_ns, d9__u64_min(part->ns, all_told_ns));
 
-	part->slept_ns =
-		scaled(less(slept_ns, all_told_ns), part->ns - told_ns, call->ns - all_told_ns);
+	part->slept_ns = scaled(d9__u64_minus(slept_ns, all_told_ns), part->ns - told_ns,
+				call->ns - all_told_ns);
 	/* Waits are told by the clock: the thread may have slept for less. */
 	part->slept_ns += scaled(told_ns, slept_ns, all_told_ns);
-	part->slept_ns = least(part->slept_ns, part->ns);
+	part->slept_ns = d9__u64_min(part->slept_ns, part->ns);
 	part->ready_ns =
-		least(scaled(call->ready_ns, part->ns, call->ns), part->ns - part->slept_ns);
+		d9__u64_min(scaled(call->ready_ns, part->ns, call->ns), part->ns - part->slept_ns);
 }
 
 uint64_t d9__stall_slept_ns(const struct d9__stall *stall)
 {
-	return least(less(stall->blocked_ns, stall->others_slept_ns), stall->culprit_ns);
+	return d9__u64_min(d9__u64_minus(stall->blocked_ns, stall->others_slept_ns),
+			   stall->culprit_ns);
 }
 
 bool d9__stall_is_blocked(const struct d9__stall *stall)

@@ -6,19 +6,10 @@
 
 #include "analyze/sums.h"
 #include "base/array.h"
+#include "base/u64.h"
 
 /* The library that goes round in a wait is told again within so long. */
 #define LIBRARY_TOLD_NS (2 * D9__SECOND_NS)
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* ---- taking them ---- */
 
@@ -54,7 +45,7 @@ static void add_wait(struct d9__loop_sums *sums, const struct d9__worker *worker
 	}
 	if (burnt_ns && until_ns < seen_ns + LIBRARY_TOLD_NS)
 		until_ns = seen_ns;
-	burnt_ns = least(burnt_ns, less(until_ns, worker->park.ns));
+	burnt_ns = d9__u64_min(burnt_ns, d9__u64_minus(until_ns, worker->park.ns));
 	d9__loop_time_waited(&sums->time, worker->park.ns, until_ns, 0, 0);
 	d9__loop_time_burnt(&sums->time, burnt_ns);
 	sums->cpu_ns += burnt_ns;
@@ -73,7 +64,7 @@ static void add_awake(struct d9__loop_sums *sums, const struct d9__worker *worke
 	d9__loop_time_awake(&sums->time, &awake);
 	sums->cpu_ns += worker->piece.open || worker->library.until_ns <= worker->unpark.ns
 				? d9__worker_last_used_ns(worker, wall_ns)
-				: least(wall_ns, d9__worker_burns(worker, worker->unpark.ns));
+				: d9__u64_min(wall_ns, d9__worker_burns(worker, worker->unpark.ns));
 }
 
 static void take_loop(struct d9__loop_sums *sums, const struct d9__worker *worker,
@@ -106,12 +97,12 @@ static uint64_t open_ns(const struct d9__worker *worker, const struct d9__callba
 	if (!end_ns)
 		return 0;
 	if (worker->piece.users.open)
-		user_ns = less(end_ns, worker->piece.users.since_ns);
+		user_ns = d9__u64_minus(end_ns, worker->piece.users.since_ns);
 	if (worker->piece.users.open && worker->piece.users.callback == callback)
 		return user_ns;
 	if (worker->piece.task->callback != callback)
 		return 0;
-	return less(end_ns - worker->piece.start_ns, worker->piece.users.ns + user_ns);
+	return d9__u64_minus(end_ns - worker->piece.start_ns, worker->piece.users.ns + user_ns);
 }
 
 static int take_calls(struct d9__sums *sums, const struct d9__analysis *a,
@@ -180,7 +171,7 @@ int d9__sums_take(struct d9__sums *sums, const struct d9__analysis *a, uint64_t 
 
 static void take_off(uint64_t *sum, uint64_t before)
 {
-	*sum = less(*sum, before);
+	*sum = d9__u64_minus(*sum, before);
 }
 
 static void subtract_account(struct d9__account *account, const struct d9__account *before)

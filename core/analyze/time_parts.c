@@ -7,6 +7,7 @@
 #include "analyze/stalls.h"
 #include "analyze/time_parts.h"
 #include "analyze/worst.h"
+#include "base/u64.h"
 #include "text/json.h"
 #include "text/units.h"
 
@@ -16,21 +17,10 @@
 /* Parts from here on are told, in thousandths. */
 #define TOLD_PART 5
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* |a| - |b|, or 0. */
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* |ns| of |*left|, or all that is left; takes it. */
 static uint64_t take(uint64_t *left, uint64_t ns)
 {
-	uint64_t taken = least(*left, ns);
+	uint64_t taken = d9__u64_min(*left, ns);
 
 	*left -= taken;
 	return taken;
@@ -71,7 +61,7 @@ void d9__time_told_subtract(struct d9__told_time *told, const struct d9__told_ti
 
 		for (unsigned j = 0; j < before->n; j++)
 			if (before->in[j].function == told->in[i].function)
-				ns = less(ns, before->in[j].ns);
+				ns = d9__u64_minus(ns, before->in[j].ns);
 		if (ns)
 			d9__time_told_add(&left, told->in[i].function, ns);
 	}
@@ -104,7 +94,7 @@ static void count_samples(struct d9__parts *parts, const struct d9__account *acc
 		parts->few_samples = 20 * parts->unknown_ns > elapsed_ns;
 		return;
 	}
-	more_ns = least(less(sampled_ns, parts->on_cpu_ns), parts->unknown_ns);
+	more_ns = d9__u64_min(d9__u64_minus(sampled_ns, parts->on_cpu_ns), parts->unknown_ns);
 	parts->by_samples = more_ns > 0;
 	parts->on_cpu_ns += more_ns;
 	parts->unknown_ns -= more_ns;
@@ -209,7 +199,7 @@ void d9__time_parts_json(struct d9__json *json, const struct d9__parts *parts,
 	if (waits)
 		d9__json_u64(json, "waiting_ns", parts->waiting_ns);
 	d9__json_u64(json, "unknown_ns", parts->unknown_ns);
-	d9__json_u64(json, "by_period_ns", least(account->by_period_ns, parts->total_ns));
+	d9__json_u64(json, "by_period_ns", d9__u64_min(account->by_period_ns, parts->total_ns));
 	d9__json_bool(json, "by_period", account->by_period_ns > 0);
 	d9__json_bool(json, "by_samples", parts->by_samples);
 	d9__json_u64(json, "samples", account->samples);
@@ -253,7 +243,7 @@ static void add_stay(struct d9__time_stay *stays, unsigned *n, unsigned max,
  */
 static void add_short(struct d9__period *period, struct d9__time_stay stay)
 {
-	stay.told_ns = least(stay.told_ns, stay.ns);
+	stay.told_ns = d9__u64_min(stay.told_ns, stay.ns);
 	stay.account->blocked_ns += stay.told_ns;
 	stay.ns -= stay.told_ns;
 	stay.told_ns = 0;
@@ -264,7 +254,7 @@ static void add_short(struct d9__period *period, struct d9__time_stay stay)
 static void add_long(struct d9__period *period, const struct d9__time_stay *stay,
 		     struct d9__stall *stall)
 {
-	uint64_t told_ns = least(stay->told_ns, stay->ns);
+	uint64_t told_ns = d9__u64_min(stay->told_ns, stay->ns);
 
 	stay->account->blocked_ns += told_ns;
 	if (stall)
@@ -279,7 +269,7 @@ static void add_long(struct d9__period *period, const struct d9__time_stay *stay
 /* No reading came for the call that ended last. */
 static void let_go(struct d9__period *period)
 {
-	uint64_t told_ns = least(period->pending.told_ns, period->pending.ns);
+	uint64_t told_ns = d9__u64_min(period->pending.told_ns, period->pending.ns);
 
 	if (!period->pending.valid)
 		return;
@@ -322,7 +312,7 @@ void d9__time_period_call(struct d9__period *period, const struct d9__period_cal
 		period->pending.stall = call->stall ? d9__stall_ref(call->stall) : NULL;
 		return;
 	}
-	period->told_ns += least(call->told_ns, call->ns);
+	period->told_ns += d9__u64_min(call->told_ns, call->ns);
 	add_short(period, call->self);
 	for (unsigned i = 0; i < period->n_inside; i++)
 		add_short(period, period->inside[i]);
@@ -342,12 +332,12 @@ struct reading {
  */
 static void add_certain(const struct reading *reading, const struct d9__time_stay *stay)
 {
-	uint64_t told_ns = least(least(stay->told_ns, stay->ns), reading->told_ns);
-	uint64_t others_ns = less(reading->left_ns, stay->ns - told_ns);
+	uint64_t told_ns = d9__u64_min(d9__u64_min(stay->told_ns, stay->ns), reading->told_ns);
+	uint64_t others_ns = d9__u64_minus(reading->left_ns, stay->ns - told_ns);
 
-	stay->account->blocked_ns += told_ns + less(reading->rest_ns, others_ns);
-	stay->account->ready_ns += less(reading->ready_ns, others_ns);
-	stay->account->on_cpu_ns += less(reading->on_cpu_ns, others_ns);
+	stay->account->blocked_ns += told_ns + d9__u64_minus(reading->rest_ns, others_ns);
+	stay->account->ready_ns += d9__u64_minus(reading->ready_ns, others_ns);
+	stay->account->on_cpu_ns += d9__u64_minus(reading->on_cpu_ns, others_ns);
 }
 
 static void add_to_call(struct d9__stall *stall, const struct reading *reading)
@@ -370,9 +360,9 @@ void d9__time_period_read(struct d9__period *period, uint64_t task, const struct
 	reading.ready_ns = take(&left_ns, read->ready_ns);
 	blocked_ns = take(&left_ns, read->blocked_ns);
 	reading.on_cpu_ns =
-		read->cpu_ns == UINT64_MAX ? left_ns : least(left_ns, read->cpu_ns + STEP_NS);
+		read->cpu_ns == UINT64_MAX ? left_ns : d9__u64_min(left_ns, read->cpu_ns + STEP_NS);
 	/* A call that can block is told by the clock: while it is not asleep, too. */
-	reading.told_ns = least(period->pending.told_ns, blocked_ns);
+	reading.told_ns = d9__u64_min(period->pending.told_ns, blocked_ns);
 	reading.rest_ns = blocked_ns - reading.told_ns;
 	reading.left_ns = period->pending.ns - reading.told_ns;
 	add_certain(&reading, &period->pending.self);
@@ -400,16 +390,17 @@ static uint64_t part_of(uint64_t all_ns, uint64_t ns, uint64_t of_ns)
  */
 static void share(struct d9__period *period, uint64_t awake_ns, uint64_t cpu_ns, uint64_t ready_ns)
 {
-	uint64_t shorts_ns = less(awake_ns, period->long_ns);
-	uint64_t shared_ns = least(less(cpu_ns, period->long_ns), shorts_ns);
-	uint64_t shared_ready_ns = least(less(ready_ns, period->long_ns), shorts_ns - shared_ns);
+	uint64_t shorts_ns = d9__u64_minus(awake_ns, period->long_ns);
+	uint64_t shared_ns = d9__u64_min(d9__u64_minus(cpu_ns, period->long_ns), shorts_ns);
+	uint64_t shared_ready_ns =
+		d9__u64_min(d9__u64_minus(ready_ns, period->long_ns), shorts_ns - shared_ns);
 
 	for (unsigned i = 0; i < period->n_longs; i++) {
-		uint64_t others_ns = less(awake_ns, period->longs[i].ns);
-		uint64_t ns = least(less(cpu_ns, others_ns), period->longs[i].ns);
+		uint64_t others_ns = d9__u64_minus(awake_ns, period->longs[i].ns);
+		uint64_t ns = d9__u64_min(d9__u64_minus(cpu_ns, others_ns), period->longs[i].ns);
 
 		period->longs[i].account->on_cpu_ns += ns;
-		period->longs[i].account->ready_ns += less(ready_ns, others_ns);
+		period->longs[i].account->ready_ns += d9__u64_minus(ready_ns, others_ns);
 		period->longs[i].account->by_period_ns += period->longs[i].ns;
 		if (period->longs[i].stall) {
 			period->longs[i].stall->time.on_cpu_ns += ns;
@@ -418,7 +409,7 @@ static void share(struct d9__period *period, uint64_t awake_ns, uint64_t cpu_ns,
 	}
 	for (unsigned i = 0; i < period->n_shorts; i++) {
 		struct d9__account *account = period->shorts[i].account;
-		uint64_t ns = least(period->shorts[i].ns, shorts_ns);
+		uint64_t ns = d9__u64_min(period->shorts[i].ns, shorts_ns);
 
 		account->by_period_ns += period->shorts[i].ns;
 		account->on_cpu_ns += part_of(shared_ns, ns, shorts_ns);
@@ -449,9 +440,10 @@ void d9__time_period_end(struct d9__period *period, struct d9__account *worker, 
 	worker->blocked_ns += take(&left_ns, period->blocked_ns + period->told_ns);
 	worker->on_cpu_ns += take(&left_ns, cpu_ns == UINT64_MAX ? period->on_cpu_ns : cpu_ns);
 	if (cpu_ns != UINT64_MAX) {
-		uint64_t others_ns = less(awake_ns, period->read_ns + period->told_ns);
+		uint64_t others_ns = d9__u64_minus(awake_ns, period->read_ns + period->told_ns);
 
-		share(period, others_ns, least(less(cpu_ns, period->on_cpu_ns), others_ns),
+		share(period, others_ns,
+		      d9__u64_min(d9__u64_minus(cpu_ns, period->on_cpu_ns), others_ns),
 		      untold_ready_ns);
 	}
 	d9__time_period_release(period);

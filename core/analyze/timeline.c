@@ -9,6 +9,7 @@
 #include "analyze/stalls.h"
 #include "analyze/timeline.h"
 #include "base/array.h"
+#include "base/u64.h"
 
 /* A task that became ready so long before or after its worker woke did so with that. */
 #define ROUND_SLACK_NS D9__MS_NS
@@ -21,16 +22,6 @@
 
 /* Different callbacks told apart in d9__worker_between(). */
 #define BETWEEN_CALLBACKS 16
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 void d9__timeline_release(struct d9__timeline *timeline)
 {
@@ -127,7 +118,7 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	if (piece->users.open)
 		d9__piece_leave_users(worker, ns);
 	stayed(worker, piece->task->callback,
-	       ns - piece->start_ns - least(ns - piece->start_ns, piece->users.ns));
+	       ns - piece->start_ns - d9__u64_min(ns - piece->start_ns, piece->users.ns));
 	worker->open_ended += open_ended;
 	worker->poll_ns += ns - piece->start_ns;
 	worker->recent[i].start_ns = piece->start_ns;
@@ -292,7 +283,7 @@ static uint64_t slept_ns(const struct d9__worker *worker, uint64_t wall_ns, uint
 	if (!worker->cpu_seen)
 		return 0;
 	if (outside_ns)
-		return least(outside_ns, less(wall_ns, own_ns));
+		return d9__u64_min(outside_ns, d9__u64_minus(wall_ns, own_ns));
 	if (wall_ns < D9__MS_NS || 2 * inside_ns >= wall_ns || 2 * own_ns >= wall_ns)
 		return 0;
 	return wall_ns - (inside_ns > own_ns ? inside_ns : own_ns);
@@ -393,18 +384,19 @@ static void take_stopped(struct d9__worker *worker, uint64_t ns)
 	}
 	if (longest == D9__WORKER_RECENT)
 		return;
-	worker->recent[longest].taken_ns = least(longest_ns, worker->recent[longest].taken_ns + ns);
+	worker->recent[longest].taken_ns =
+		d9__u64_min(longest_ns, worker->recent[longest].taken_ns + ns);
 	on = d9__callback_on(worker->recent[longest].callback, worker->number);
 	if (!on)
 		return;
-	on->ns -= least(on->ns, ns);
-	on->time.blocked_ns -= least(on->time.blocked_ns, ns);
+	on->ns -= d9__u64_min(on->ns, ns);
+	on->time.blocked_ns -= d9__u64_min(on->time.blocked_ns, ns);
 }
 
 /* In waits that are over the thread was ready for |ns| that seemed to be asleep. */
 static void ready_in_waits(struct d9__worker *worker, uint64_t ns)
 {
-	ns = least(worker->waiting_ns, d9__loop_time_ready(&worker->loop_time, ns));
+	ns = d9__u64_min(worker->waiting_ns, d9__loop_time_ready(&worker->loop_time, ns));
 	worker->waiting_ns -= ns;
 	worker->time.ready_ns += ns;
 	d9__rounds_ready(worker, ns);
@@ -417,7 +409,7 @@ static void ready_in_waits(struct d9__worker *worker, uint64_t ns)
  */
 static uint64_t ready_awake(struct d9__worker *worker, uint64_t most_ns)
 {
-	uint64_t ns = least(worker->unpark.ready_ns, most_ns);
+	uint64_t ns = d9__u64_min(worker->unpark.ready_ns, most_ns);
 
 	if (worker->unpark.ready_ns > ns)
 		ready_in_waits(worker, worker->unpark.ready_ns - ns);
@@ -448,7 +440,7 @@ void d9__timeline_stopped(struct d9__timeline *timeline, uint64_t from_ns, uint6
 		take_stopped(worker, d9__loop_time_stopped(&worker->loop_time, from_ns, to_ns));
 		if (worker->slept.until_ns > from_ns && worker->slept.from_ns < to_ns)
 			worker->slept.taken_ns +=
-				least(to_ns, worker->slept.until_ns) -
+				d9__u64_min(to_ns, worker->slept.until_ns) -
 				(from_ns > worker->slept.from_ns ? from_ns : worker->slept.from_ns);
 	}
 }
@@ -472,7 +464,7 @@ static void account_awake(struct d9__worker *worker, uint64_t ns, struct d9__loo
 static void account_burnt(struct d9__worker *worker, uint64_t grown_ns, uint64_t wall_ns)
 {
 	uint64_t more_ns = grown_ns > wall_ns + 2 * CPU_STEP_NS ? grown_ns - wall_ns : 0;
-	uint64_t looks_ns = least(more_ns, worker->looks_ns);
+	uint64_t looks_ns = d9__u64_min(more_ns, worker->looks_ns);
 
 	worker->looks_ns -= looks_ns;
 	if (more_ns > looks_ns)
@@ -484,7 +476,8 @@ static int end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 	uint64_t used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
 	uint64_t wall_ns = ns - worker->unpark.ns,
 		 told_ns = used_ns + d9__time_period_off_cpu(&worker->period),
-		 ready_ns = ready_awake(worker, worker->cpu_seen ? less(wall_ns, told_ns) : 0),
+		 ready_ns = ready_awake(worker,
+					worker->cpu_seen ? d9__u64_minus(wall_ns, told_ns) : 0),
 		 asleep_ns = slept_ns(worker, wall_ns, told_ns + ready_ns),
 		 before_ns = worker->time.on_cpu_ns + worker->time.blocked_ns;
 	uint64_t grown = grown_ns(worker, cpu_ns);
@@ -541,7 +534,7 @@ static void note_round(struct d9__worker *worker, uint64_t ns)
 		return;
 	between = d9__worker_between(worker, worker->unpark.ns, ns);
 	/* Time that the kernel took is no part of it. */
-	own_ns = less(wall_ns, worker->unpark.taken_ns + worker->unpark.ready_ns);
+	own_ns = d9__u64_minus(wall_ns, worker->unpark.taken_ns + worker->unpark.ready_ns);
 	/* Long calls are told for themselves. */
 	if (8 * between.longest_ns > own_ns || own_ns < D9__LONG_ROUND_NS ||
 	    own_ns <= worker->round.ns)
@@ -692,7 +685,7 @@ uint64_t d9__worker_burns(const struct d9__worker *worker, uint64_t from_ns)
 {
 	if (worker->library.until_ns <= from_ns)
 		return 0;
-	return least(worker->library.cpu_ns, worker->library.until_ns - from_ns);
+	return d9__u64_min(worker->library.cpu_ns, worker->library.until_ns - from_ns);
 }
 
 uint64_t d9__worker_awake_until(const struct d9__worker *worker, uint64_t ns)
@@ -723,7 +716,7 @@ static void account_last(struct d9__worker *worker, uint64_t ns)
 
 		worker->unpark.pieces_ns -= open_ns;
 		d9__callback_stayed(piece->task->callback, worker->number,
-				    open_ns - least(open_ns, piece->users.ns));
+				    open_ns - d9__u64_min(open_ns, piece->users.ns));
 	}
 	account_awake(worker, end_ns,
 		      (struct d9__loop_awake) { .own_ns = end_ns - worker->unpark.ns,

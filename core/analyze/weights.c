@@ -7,22 +7,13 @@
 
 #include "analyze/analysis.h"
 #include "analyze/weights.h"
+#include "base/u64.h"
 
 #define SITE_MARK " @ "
 
 /* Readings that leave more than one part in so many of a time unexplained are completed by samples.
  */
 #define UNKNOWN_PART 20
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 uint64_t d9__weight_ns(const struct d9__weight *weight, uint64_t n, uint64_t period_ns)
 {
@@ -98,7 +89,7 @@ static void measure(struct d9__callback *callback, uint64_t period_ns)
 	weight->about = 2 * callback->time.by_period_ns > parts.total_ns;
 	if (UNKNOWN_PART * parts.unknown_ns <= parts.total_ns || sampled_ns <= weight->cpu_ns)
 		return;
-	weight->cpu_ns += least(sampled_ns - weight->cpu_ns, parts.unknown_ns);
+	weight->cpu_ns += d9__u64_min(sampled_ns - weight->cpu_ns, parts.unknown_ns);
 	weight->about = true;
 }
 
@@ -115,7 +106,7 @@ static int compare(const void *left, const void *right)
 	const struct d9__callback *a = *(struct d9__callback *const *)left;
 	const struct d9__callback *b = *(struct d9__callback *const *)right;
 	size_t a_len = function_len(a), b_len = function_len(b);
-	int order = memcmp(a->location, b->location, least(a_len, b_len));
+	int order = memcmp(a->location, b->location, d9__u64_min(a_len, b_len));
 
 	if (order)
 		return order;
@@ -170,9 +161,10 @@ static void weigh_loop(struct d9__worker *worker, uint64_t left_ns, uint64_t per
 	struct d9__weight *const weights[] = { rounds, &worker->between, &worker->waiting };
 
 	if (worker->cpu_seen) {
-		worker->between.cpu_ns = least(time->outside_ns - time->outside_short_ns, left_ns);
-		rounds->cpu_ns = least(time->round_ns + time->outside_short_ns,
-				       left_ns - worker->between.cpu_ns);
+		worker->between.cpu_ns =
+			d9__u64_min(time->outside_ns - time->outside_short_ns, left_ns);
+		rounds->cpu_ns = d9__u64_min(time->round_ns + time->outside_short_ns,
+					     left_ns - worker->between.cpu_ns);
 		worker->waiting.cpu_ns = time->wait_cpu_ns;
 	}
 	for (size_t i = 0; i < 3; i++) {
@@ -198,7 +190,7 @@ int d9__weights_make(struct d9__analysis *a)
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		struct d9__worker *worker = a->timeline.items[i];
 
-		weigh_loop(worker, less(worker->time.on_cpu_ns, used[worker->number]),
+		weigh_loop(worker, d9__u64_minus(worker->time.on_cpu_ns, used[worker->number]),
 			   a->samples.period_ns);
 	}
 	free(used);

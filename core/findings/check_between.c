@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/hot.h"
+#include "base/u64.h"
 #include "findings/advice.h"
 #include "findings/check_parts.h"
 #include "findings/hold.h"
@@ -21,11 +22,6 @@
 
 /* Functions that are told apart. */
 #define FUNCTIONS_MAX 16
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* ---- by samples: which function it was ---- */
 
@@ -230,7 +226,7 @@ static bool are_waited_for(const struct d9__worker *worker, const struct d9__own
  */
 static bool sleeps_outside(const struct d9__loop_time *time, const struct d9__owners *owners)
 {
-	uint64_t taken_ns = less(owners->taken_ns, time->outside_ready_ns);
+	uint64_t taken_ns = d9__u64_minus(owners->taken_ns, time->outside_ready_ns);
 
 	return 2 * owners->machine_part < 1 && 2 * taken_ns < time->outside_asleep_ns &&
 	       time->outside_ns < time->outside_asleep_ns;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/lost.h"
+#include "base/u64.h"
 #include "findings/check_parts.h"
 #include "findings/owners.h"
 #include "text/units.h"
@@ -127,11 +128,6 @@ struct nothing {
 	const struct d9__worker *most; /* with most of them */
 	uint64_t most_empty;
 };
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* |empty| of its |wakes| were for nothing, which took |ns|: count them, if that is much for the
  * loop. */
@@ -263,17 +259,17 @@ static bool is_listener(const struct d9__io *io, uint64_t calls)
 static uint64_t empty_wakes(const struct d9__callback_on *on, uint64_t ends)
 {
 	const struct d9__io *io = &on->io;
-	uint64_t useless = io->again + less(io->eof + io->errors, ends);
+	uint64_t useless = io->again + d9__u64_minus(io->eof + io->errors, ends);
 	/* A listener is called for connections: what it reads from them and writes to them comes
 	 * after. */
-	uint64_t useful =
-		is_listener(io, on->calls) ? less(io->accepts, useless) : d9__io_useful(io);
-	uint64_t empty = less(on->calls, useful + ends);
+	uint64_t useful = is_listener(io, on->calls) ? d9__u64_minus(io->accepts, useless)
+						     : d9__io_useful(io);
+	uint64_t empty = d9__u64_minus(on->calls, useful + ends);
 
 	/* Calls that take long do something, whatever their reads bring. */
 	if (on->ns >= EMPTY_CALL_NS * on->calls)
 		return 0;
-	empty = less(empty < useless ? empty : useless, on->calls - on->alone);
+	empty = d9__u64_minus(empty < useless ? empty : useless, on->calls - on->alone);
 	return on->alone ? (uint64_t)((double)empty * (double)on->wakes / (double)on->alone) : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/hot.h"
+#include "base/u64.h"
 #include "base/utf8.h"
 #include "findings/check_parts.h"
 #include "findings/owners.h"
@@ -37,20 +38,10 @@
 /* A sleep is told beside the owner's share from this part of it on. */
 #define ASLEEP_PART 4
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* Of |ns| in calls, what no reading explains: neither on the CPU, nor asleep, nor ready. */
 static uint64_t unknown_ns(const struct d9__account *time, uint64_t ns)
 {
-	return less(ns, time->on_cpu_ns + time->ready_ns + time->blocked_ns);
+	return d9__u64_minus(ns, time->on_cpu_ns + time->ready_ns + time->blocked_ns);
 }
 
 /* Of the time that a loop was awake, what no reading explains. */
@@ -60,11 +51,11 @@ static uint64_t loop_unknown_ns(const struct d9__loop_sums *loop)
 
 	if (!loop->cpu_seen)
 		return 0;
-	return less(unknown_ns(&loop->account, time->callback_ns + time->round_ns +
-						       time->outside_ns + time->outside_asleep_ns +
-						       time->outside_ready_ns + time->wait_cpu_ns +
-						       time->wait_ready_ns),
-		    loop->looked_ns);
+	return d9__u64_minus(unknown_ns(&loop->account,
+					time->callback_ns + time->round_ns + time->outside_ns +
+						time->outside_asleep_ns + time->outside_ready_ns +
+						time->wait_cpu_ns + time->wait_ready_ns),
+			     loop->looked_ns);
 }
 
 /*
@@ -98,11 +89,11 @@ static struct machine machine_of(const struct d9__sums *sums)
 		asleep += sums->loops[i].time.asleep_ns;
 		cpu += sums->loops[i].cpu_ns;
 	}
-	untold = less(sums->runqueue_ns, sums->ready_ns);
+	untold = d9__u64_minus(sums->runqueue_ns, sums->ready_ns);
 	awake = (uint64_t)((double)untold * loops_part(sums, cpu, 1));
 	if (unknown)
 		out.of_unknown = awake < unknown ? (double)awake / (double)unknown : 1;
-	rest = (double)less(untold, unknown) * loops_part(sums, cpu, 0);
+	rest = (double)d9__u64_minus(untold, unknown) * loops_part(sums, cpu, 0);
 	if (asleep)
 		out.of_asleep = rest < (double)asleep ? rest / (double)asleep : 1;
 	return out;
@@ -153,7 +144,7 @@ static void add(struct d9__owners *owners, const struct d9__owner *owner)
 		*item = *owner;
 	} else if (owner->ns) {
 		item = &owners->items[D9__OWNERS_MAX - 1];
-		owners->others_ns += least(item->ns, owner->ns);
+		owners->others_ns += d9__u64_min(item->ns, owner->ns);
 		if (item->ns < owner->ns)
 			*item = *owner;
 	}
@@ -170,11 +161,11 @@ static void add_callback(const struct d9__loop_sums *loop, struct d9__owners *ow
 	uint64_t taken = on->time.ready_ns + (uint64_t)(owners->machine_part * (double)unknown);
 
 	owners->calls_unknown_ns += unknown;
-	owners->taken_ns += least(taken, on->ns);
+	owners->taken_ns += d9__u64_min(taken, on->ns);
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_CALLBACK,
 					  .callback = calls->callback,
-					  .ns = less(on->ns, taken),
-					  .blocked_ns = least(on->time.blocked_ns, on->ns),
+					  .ns = d9__u64_minus(on->ns, taken),
+					  .blocked_ns = d9__u64_min(on->time.blocked_ns, on->ns),
 					  .calls = on->calls,
 					  .told = on->time.told,
 					  .io = on->io });
@@ -184,7 +175,7 @@ static void add_callback(const struct d9__loop_sums *loop, struct d9__owners *ow
 /* The prepare() or check() of one callback's sources lies in rounds. */
 static void add_source(struct d9__owners *owners, const struct d9__source_sums *source)
 {
-	uint64_t ns = least(source->ns, owners->round_ns);
+	uint64_t ns = d9__u64_min(source->ns, owners->round_ns);
 
 	if (!ns)
 		return;
@@ -201,11 +192,11 @@ static void add_loop(const struct d9__loop_sums *loop, struct d9__owners *owners
 {
 	const struct d9__loop_time *time = &loop->time;
 	uint64_t outside_taken = (uint64_t)(owners->machine_part * (double)time->outside_asleep_ns);
-	uint64_t unknown =
-		less(loop_unknown_ns(loop), owners->calls_unknown_ns + time->outside_asleep_ns);
-	uint64_t taken =
-		least(time->round_ready_ns + (uint64_t)(owners->machine_part * (double)unknown),
-		      owners->round_ns);
+	uint64_t unknown = d9__u64_minus(loop_unknown_ns(loop),
+					 owners->calls_unknown_ns + time->outside_asleep_ns);
+	uint64_t taken = d9__u64_min(time->round_ready_ns +
+					     (uint64_t)(owners->machine_part * (double)unknown),
+				     owners->round_ns);
 
 	uint64_t wait_taken = (uint64_t)(owners->asleep_part * (double)time->asleep_ns);
 	uint64_t outside_asleep = time->outside_asleep_ns - outside_taken;
@@ -223,9 +214,9 @@ static void add_loop(const struct d9__loop_sums *loop, struct d9__owners *owners
 					  .told = loop->outside });
 	owners->asleep_ns = time->asleep_ns - wait_taken + outside_asleep - held;
 	owners->left_ns = owners->awake_ns + owners->asleep_ns;
-	owners->cpu_ns = least(loop->cpu_ns, owners->left_ns);
+	owners->cpu_ns = d9__u64_min(loop->cpu_ns, owners->left_ns);
 	if (INSIDE_PART * loop->library_ns >= owners->left_ns)
-		owners->library_ns = least(loop->library_ns, owners->awake_ns);
+		owners->library_ns = d9__u64_min(loop->library_ns, owners->awake_ns);
 }
 
 struct d9__owners *d9__owners_make(const struct d9__sums *sums)

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/sandbox.h"
 #include "base/time.h"
+#include "base/u64.h"
 #include "record/process_state.h"
 #include "ring/emit_inl.h"
 #include "ring/event_types.h"
@@ -269,11 +270,6 @@ static void look_at_steal(struct d9__process_state *state, uint64_t now_ns)
 	state->has_steal = true;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static void add_thread(void *arg, uint32_t tid)
 {
 	struct d9__process_state *state = arg;
@@ -303,8 +299,8 @@ static void add_thread(void *arg, uint32_t tid)
 		state->threads[i].seen = true;
 		state->threads[i].growth = (struct d9__thread_growth) {
 			.tid = tid,
-			.cpu_ns = less(cpu_ns, state->threads[i].cpu_ns),
-			.wait_ns = less(wait_ns, state->threads[i].wait_ns),
+			.cpu_ns = d9__u64_minus(cpu_ns, state->threads[i].cpu_ns),
+			.wait_ns = d9__u64_minus(wait_ns, state->threads[i].wait_ns),
 		};
 		state->runqueue_ns += state->threads[i].growth.wait_ns;
 		state->threads[i].cpu_ns = cpu_ns;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/u64.h"
 #include "record/pace.h"
 #include "record/process_state.h"
 #include "record/stopped.h"
@@ -16,26 +17,16 @@
 
 #define SCHEDSTAT "/proc/thread-self/schedstat"
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* ---- the judgement ---- */
 
 bool d9__stopped_judge(const struct d9__stopped_wait *wait, struct d9__stop *out)
 {
-	uint64_t from_ns = larger(wait->begun_ns, wait->before_ns), kept_ns, least_ns;
+	uint64_t from_ns = d9__u64_max(wait->begun_ns, wait->before_ns), kept_ns, least_ns;
 	uint64_t to_ns = wait->after_ns < wait->back_ns ? wait->after_ns : wait->back_ns;
 
-	least_ns = less(to_ns, larger(wait->due_ns, from_ns));
+	least_ns = d9__u64_minus(to_ns, d9__u64_max(wait->due_ns, from_ns));
 	/* Some of it may be of the time after which others went on already. */
-	kept_ns = less(wait->queue_ns + wait->throttled_ns, wait->back_ns - to_ns);
+	kept_ns = d9__u64_minus(wait->queue_ns + wait->throttled_ns, wait->back_ns - to_ns);
 	if (!wait->has_queue || least_ns <= D9__STOPPED_NS || kept_ns >= least_ns / 2)
 		return false;
 	*out = (struct d9__stop){ .from_ns = from_ns, .to_ns = to_ns, .least_ns = least_ns };
@@ -71,7 +62,7 @@ static bool grown_queue(struct d9__stopped *stopped, uint64_t now_ns, uint64_t *
 	uint64_t queue_ns;
 	bool known = read_queue(stopped, &queue_ns);
 
-	*ns = less(queue_ns - stopped->queue_ns, stopped->late_ns);
+	*ns = d9__u64_minus(queue_ns - stopped->queue_ns, stopped->late_ns);
 	stopped->queue_ns = queue_ns;
 	stopped->read_ns = now_ns;
 	stopped->late_ns = 0;
@@ -90,7 +81,7 @@ static uint64_t suspended(struct d9__stopped *stopped, uint64_t now_ns)
 		return 0;
 	boot_ns = d9__clock_boot_ns();
 	least_ns = boot_ns - d9__clock_mono_ns();
-	grown_ns = less(least_ns, stopped->away_ns);
+	grown_ns = d9__u64_minus(least_ns, stopped->away_ns);
 	if (grown_ns <= D9__STOPPED_NS)
 		return 0;
 	stopped->away_ns = most_ns;
@@ -131,7 +122,7 @@ void d9__stopped_end(struct d9__stopped *stopped)
 bool d9__stopped_look(struct d9__stopped *stopped, const struct d9__process_state *process,
 		      uint64_t begun_ns, uint64_t due_ns, struct d9__stop *out)
 {
-	uint64_t back_ns = d9__clock_mono_ns(), late_ns = less(back_ns, due_ns), ns;
+	uint64_t back_ns = d9__clock_mono_ns(), late_ns = d9__u64_minus(back_ns, due_ns), ns;
 	struct d9__stopped_wait wait = {
 		.begun_ns = begun_ns,
 		.due_ns = due_ns,
