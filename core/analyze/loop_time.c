@@ -3,15 +3,11 @@
 
 #include "analyze/loop_time.h"
 #include "base/time.h"
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
+#include "base/u64.h"
 
 static uint64_t take(uint64_t *left, uint64_t ns)
 {
-	uint64_t taken = least(*left, ns);
+	uint64_t taken = d9__u64_min(*left, ns);
 
 	*left -= taken;
 	return taken;
@@ -97,12 +93,12 @@ static void shorten_busy(struct d9__loop_time *time, uint64_t from_ns, uint64_t 
 {
 	uint64_t ns = to_ns - from_ns;
 
-	time->busy.ns -= least(time->busy.ns, ns);
+	time->busy.ns -= d9__u64_min(time->busy.ns, ns);
 	if (time->busy.longest_from_ns < to_ns &&
 	    time->busy.longest_from_ns + time->busy.longest_ns > from_ns)
-		time->busy.longest_ns -= least(time->busy.longest_ns, ns);
+		time->busy.longest_ns -= d9__u64_min(time->busy.longest_ns, ns);
 	if (time->window.run_from_ns < to_ns)
-		time->window.run_ns -= least(time->window.run_ns, ns);
+		time->window.run_ns -= d9__u64_min(time->window.run_ns, ns);
 }
 
 /* Take out of |part| what lies between two moments; how much of that was in callbacks. */
@@ -110,13 +106,14 @@ static uint64_t stand_still(struct d9__loop_time *time, const struct d9__loop_lo
 			    uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t start_ns = part->from_ns > from_ns ? part->from_ns : from_ns;
-	uint64_t end_ns = least(part->to_ns, to_ns), ns = end_ns > start_ns ? end_ns - start_ns : 0;
+	uint64_t end_ns = d9__u64_min(part->to_ns, to_ns),
+		 ns = end_ns > start_ns ? end_ns - start_ns : 0;
 	uint64_t left_ns = ns, in_calls_ns = 0;
 
 	if (part->waited) {
 		left_ns -= take(&time->asleep_ns, left_ns);
 	} else {
-		in_calls_ns = take(&time->callback_ns, least(left_ns, part->calls_ns));
+		in_calls_ns = take(&time->callback_ns, d9__u64_min(left_ns, part->calls_ns));
 		left_ns -= in_calls_ns;
 		left_ns -= take(&time->round_ns, left_ns);
 		left_ns -= take(&time->outside_asleep_ns, left_ns);
@@ -220,8 +217,8 @@ static uint64_t divide_outside(struct d9__loop_time *time, uint64_t *left_ns, ui
 {
 	uint64_t outside_ns = take(left_ns, time->outside_told_ns);
 
-	*asleep_ns =
-		time->outside_told_ns ? least(outside_ns, *asleep_ns) : take(left_ns, *asleep_ns);
+	*asleep_ns = time->outside_told_ns ? d9__u64_min(outside_ns, *asleep_ns)
+					   : take(left_ns, *asleep_ns);
 	time->outside_asleep_ns += *asleep_ns;
 	return time->outside_told_ns ? outside_ns - *asleep_ns : 0;
 }
@@ -234,7 +231,7 @@ static void divide_ready(struct d9__loop_time *time, const struct d9__loop_awake
 			 uint64_t calls_ns, uint64_t round_ns, uint64_t outside_ns)
 {
 	uint64_t all_ns = calls_ns + round_ns + outside_ns,
-		 ready_ns = least(awake->ready_ns, all_ns), taken_ns;
+		 ready_ns = d9__u64_min(awake->ready_ns, all_ns), taken_ns;
 
 	if (!all_ns)
 		return;
@@ -258,7 +255,7 @@ static void note_gap(struct d9__loop_time *time, const struct d9__loop_awake *aw
 	    awake->own_ns > all_ns ||
 	    time->outside_told_ns)
 		return;
-	ns = awake->own_ns - least(awake->own_ns, all_ns - awake->gap_ns);
+	ns = awake->own_ns - d9__u64_min(awake->own_ns, all_ns - awake->gap_ns);
 	if (ns < D9__LONG_STRETCH_NS)
 		return;
 	time->round_n++;
@@ -283,7 +280,8 @@ uint64_t d9__loop_time_awake(struct d9__loop_time *time, const struct d9__loop_a
 	slept_ns = awake->slept_ns;
 	outside_ns = divide_outside(time, &left_ns, &slept_ns);
 	time->round_ns += left_ns;
-	divide_ready(time, awake, calls_ns - least(calls_ns, awake->read_ns), left_ns, outside_ns);
+	divide_ready(time, awake, calls_ns - d9__u64_min(calls_ns, awake->read_ns), left_ns,
+		     outside_ns);
 	time->outside_told_ns = time->outside_told_n = time->outside_longest_ns = 0;
 	spread(time, from_ns, awake->to_ns, awake->own_ns, slept_ns);
 	return end_long(time, from_ns, awake->to_ns, calls_ns, false);
@@ -349,7 +347,7 @@ void d9__loop_time_finish(struct d9__loop_time *time)
 void d9__loop_time_subtract(struct d9__loop_time *time, const struct d9__loop_time *before)
 {
 	if (before->last_ns)
-		time->first_ns = least(before->last_ns, time->last_ns);
+		time->first_ns = d9__u64_min(before->last_ns, time->last_ns);
 	take(&time->asleep_ns, before->asleep_ns);
 	take(&time->wait_cpu_ns, before->wait_cpu_ns);
 	take(&time->wait_ready_ns, before->wait_ready_ns);
