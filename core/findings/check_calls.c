@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of calls: long, blocked and overrun ones. */
+/* Checks of calls: long and blocked ones. */
 #include "config.h"
 
 #include <stdio.h>
@@ -18,12 +18,6 @@
 #define BRIEF_MAX 55
 /* With a share of the time. */
 #define SHARE_BRIEF_MAX 58
-
-/*
- * A callback that ran for so long when the trace ended is told.  Shorter calls may just have been cut, where the segment
- * or the process ended.
- */
-#define RUNNING_NS D9__SECOND_NS
 
 /* Long calls of a callback that the kernel may have made so: at most one in so many, and so long. */
 #define RARE_CALLS       200
@@ -53,10 +47,6 @@
 
 /* A loop stands in a lock if it has one in so many parts of all the waits for it. */
 #define CONVOY_PART 20
-
-/* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
-#define OVERRUNS     7
-#define OVERRUN_PART 4
 
 /* ---- long callback ---- */
 
@@ -709,85 +699,6 @@ void d9__check_blocked_callback(struct d9__findings *findings)
 			blocked_callback(findings, callbacks->items[i]);
 }
 
-/*
- * The usual length of a call of |callback|: the median, or the mean of what the kernel left if that
- * is less.
- */
-static uint64_t usual_ns(const struct d9__callback *callback)
-{
-	uint64_t p50 = d9__histogram_quantile(&callback->durations, 0.5), own_ns;
-
-	if (callback->durations.count == 0 || callback->taken_ns >= callback->durations.sum)
-		return 0;
-	own_ns = (callback->durations.sum - callback->taken_ns) / callback->durations.count;
-	return callback->taken_ns && own_ns < p50 ? own_ns : p50;
-}
-
-/*
- * Whether the shortest time between two deadlines of |callback| is its timer's period.  Where the
- * kernel stretched all calls, they may lie further apart; a timer that is set again by each call has
- * deadlines that lie a call apart; and libev counts a period that was missed from the call that was
- * late.
- */
-static bool is_period_known(const struct d9__analysis *a, const struct d9__callback *callback,
-			    uint64_t takes_ns)
-{
-	return !d9__metadata_is_only(&a->metadata, "libev") &&
-	       ((callback->period_ns < takes_ns &&
-		 10 * callback->period_ns < 9 * callback->durations.min) ||
-		10 * callback->overruns < 9 * callback->lateness.count);
-}
-
-static void timer_overrun(struct d9__findings *findings, const struct d9__callback *callback)
-{
-	const struct d9__analysis *a = findings->analysis;
-	uint64_t takes_ns = usual_ns(callback), own_ns = callback->durations.sum - callback->taken_ns;
-	bool known = is_period_known(a, callback, takes_ns);
-	uint64_t runs = callback->lateness.count, lasted_ns = a->loop_last_ns - a->loop_first_ns;
-	struct d9__shown_name name = d9__finding_name(callback);
-	struct d9__finding *finding;
-	char period[160] = "";
-
-	if (callback->overruns < OVERRUNS || OVERRUN_PART * callback->overruns < runs ||
-	    10 * takes_ns < 9 * callback->period_ns)
-		return;
-	if (known)
-		snprintf(period, sizeof(period), "is due every %s and ",
-			 d9__units_ns(callback->period_ns).text);
-	finding = d9__finding_add(
-		findings, 10 * own_ns >= 8 * lasted_ns ? D9__CRITICAL : D9__WARNING, own_ns,
-		"Make the period longer than the call, or do the work in a thread: it leaves the loop little time "
-		"for anything else. A timer that is set again at the end of its call counts from when the loop "
-		"last looked at the clock: let it look again before (event_base_update_cache_time()).",
-		"The timer %.*s %stakes %s each time: %s of %s runs were due before the one before had "
-		"ended.",
-		name.len, name.text, period, d9__units_ns(takes_ns).text, d9__units_count(callback->overruns).text,
-		d9__units_count(runs).text);
-	d9__finding_set_callback(findings, finding, callback);
-	if (known)
-		d9__finding_set_brief(findings, finding, "takes %s each time and is due every %s",
-				      d9__units_ns(takes_ns).text, d9__units_ns(callback->period_ns).text);
-	else
-		d9__finding_set_brief(findings, finding, "takes %s each time, and is due again before it ends",
-				      d9__units_ns(takes_ns).text);
-	/* Of itself: where it sleeps, if that is known, is why it takes so long. */
-	d9__finding_set_effect(findings, finding, callback, "it %s", finding && finding->brief ? finding->brief : "");
-	d9__finding_add_evidence(
-		findings, finding, &(struct d9__evidence){ .callback = callback },
-		"ran for %s of the trace's %s; %swhat it takes is the median", d9__units_ns(own_ns).text,
-		d9__units_ns(lasted_ns).text,
-		known ? "the period is the shortest time between two deadlines, " : "");
-}
-
-void d9__check_timer_overrun(struct d9__findings *findings)
-{
-	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
-
-	for (size_t i = 0; i < callbacks->n; i++)
-		if (callbacks->items[i]->overruns)
-			timer_overrun(findings, callbacks->items[i]);
-}
-
 /* Behind |told_ns|, which the sentence tells of |stall|: the whole, if that is longer, and how much was preempted. */
 static void describe_taken(const struct d9__stall *stall, uint64_t told_ns, char *buf, size_t size)
 {
@@ -870,45 +781,4 @@ void d9__check_long_callback(struct d9__findings *findings)
 	for (size_t i = 0; i < callbacks->n; i++)
 		if (callbacks->items[i]->n_stalls && !d9__finding_is_explained(findings, callbacks->items[i]))
 			long_callback(findings, callbacks->items[i]);
-}
-
-void d9__check_running_at_end(struct d9__findings *findings)
-{
-	const struct d9__analysis *a = findings->analysis;
-	const char *complete = d9__metadata_value(&a->metadata, "segment.complete");
-	const char *clean = d9__metadata_value(&a->metadata, "segment.sealed_clean");
-	/* A program that calls exit() inside a callback, as Python under gevent does, ends as it should. */
-	enum d9__severity severity = complete && !strcmp(complete, "true") && (!clean || strcmp(clean, "false")) ?
-					     D9__INFO : D9__WARNING;
-
-	for (size_t i = 0; i < a->timeline.n; i++) {
-		const struct d9__worker *worker = a->timeline.items[i];
-		const struct d9__piece *piece = &worker->piece;
-		struct d9__finding *finding;
-		struct d9__shown_name name;
-		uint64_t ns;
-
-		if (!piece->open || a->last_ns < piece->start_ns + RUNNING_NS)
-			continue;
-		ns = a->last_ns - piece->start_ns;
-		name = d9__finding_name(piece->task->callback);
-		finding = d9__finding_add(
-			findings, severity, ns,
-			"Look here if the program hung or was killed then: the call did not end, and its length is "
-			"in no figure.",
-			"%.*s was still running on worker %llu when the trace ended, for %s at least.",
-			name.len, name.text, (unsigned long long)worker->id,
-			d9__units_ns(ns).text);
-		d9__finding_set_callback(findings, finding, piece->task->callback);
-		d9__finding_set_brief(findings, finding, "still ran when the trace ended, for %s",
-				      d9__units_ns(ns).text);
-		d9__finding_add_evidence(findings, finding,
-					 &(struct d9__evidence){ .at_ns = piece->start_ns,
-								 .duration_ns = ns,
-								 .has_worker = true,
-								 .worker = worker->id,
-								 .task = piece->task->id,
-								 .callback = piece->task->callback },
-					 "began and did not end");
-	}
 }

@@ -15,15 +15,14 @@ void d9__check_missing_source(struct d9__findings *findings);
 
 /* check_calls.c */
 void d9__check_blocked_callback(struct d9__findings *findings);
-void d9__check_timer_overrun(struct d9__findings *findings);
 void d9__check_long_callback(struct d9__findings *findings);
-void d9__check_running_at_end(struct d9__findings *findings);
 
 /* check_accepts.c */
 void d9__check_accept_queue(struct d9__findings *findings);
 
 /* check_stuck.c */
 void d9__check_stuck_callback(struct d9__findings *findings);
+void d9__check_running_at_end(struct d9__findings *findings);
 
 /* check_nested.c */
 void d9__check_nested_loop(struct d9__findings *findings);
@@ -150,6 +149,7 @@ bool d9__finding_is_endless(const struct d9__findings *findings,
 
 /* check_timers.c */
 void d9__check_stale_clock(struct d9__findings *findings);
+void d9__check_timer_overrun(struct d9__findings *findings);
 
 /* check_wakes.c */
 void d9__check_lost_wake(struct d9__findings *findings);

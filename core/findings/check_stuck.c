@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check that people look for first: a callback that never returned. */
+/* Checks of calls that did not end: one never returned, which people look for first, or one still
+ * ran when the trace ended. */
 #include "config.h"
 
 #include <stdio.h>
@@ -8,6 +9,12 @@
 #include "analyze/place_text.h"
 #include "findings/check_parts.h"
 #include "text/units.h"
+
+/*
+ * A callback that ran for so long when the trace ended is told.  Shorter calls may just have been
+ * cut, where the segment or the process ended.
+ */
+#define RUNNING_NS D9__SECOND_NS
 
 static const char *advice_for(const struct d9__sign *sign)
 {
@@ -136,5 +143,49 @@ void d9__check_stuck_callback(struct d9__findings *findings)
 			stuck(findings, worker);
 		if (worker->outside.open && worker->outside.ns - worker->outside.since_ns >= D9__HUNG_NS)
 			stands(findings, worker);
+	}
+}
+
+void d9__check_running_at_end(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	const char *complete = d9__metadata_value(&a->metadata, "segment.complete");
+	const char *clean = d9__metadata_value(&a->metadata, "segment.sealed_clean");
+	/* A program may call exit() inside a callback, as Python under gevent does. */
+	enum d9__severity severity =
+		complete && !strcmp(complete, "true") && (!clean || strcmp(clean, "false"))
+			? D9__INFO
+			: D9__WARNING;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+		const struct d9__piece *piece = &worker->piece;
+		struct d9__finding *finding;
+		struct d9__shown_name name;
+		uint64_t ns;
+
+		if (!piece->open || a->last_ns < piece->start_ns + RUNNING_NS)
+			continue;
+		ns = a->last_ns - piece->start_ns;
+		name = d9__finding_name(piece->task->callback);
+		finding = d9__finding_add(findings, severity, ns,
+					  "Look here if the program hung or was killed then: the "
+					  "call did not end, and its length is in no figure.",
+					  "%.*s was still running on worker %llu when the trace "
+					  "ended, for %s at least.",
+					  name.len, name.text, (unsigned long long)worker->id,
+					  d9__units_ns(ns).text);
+		d9__finding_set_callback(findings, finding, piece->task->callback);
+		d9__finding_set_brief(findings, finding, "still ran when the trace ended, for %s",
+				      d9__units_ns(ns).text);
+		d9__finding_add_evidence(
+			findings, finding,
+			&(struct d9__evidence) { .at_ns = piece->start_ns,
+						 .duration_ns = ns,
+						 .has_worker = true,
+						 .worker = worker->id,
+						 .task = piece->task->id,
+						 .callback = piece->task->callback },
+			"began and did not end");
 	}
 }

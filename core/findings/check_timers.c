@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of timers that run before their time. */
+/* Checks of timers: they run before their time, or are due again before they end. */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,6 +12,10 @@
 /* Told louder if so many ran early, and one in so many of the timer's runs. */
 #define STALE_WARNING 3
 #define STALE_PART    20
+
+/* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
+#define OVERRUNS     7
+#define OVERRUN_PART 4
 
 /* How much too early it was due. */
 static uint64_t early_ns(const struct d9__stale_timers *stale)
@@ -141,4 +145,88 @@ void d9__check_stale_clock(struct d9__findings *findings)
 	for (size_t i = 0; i < callbacks->n; i++)
 		if (callbacks->items[i]->stale && callbacks->items[i]->stale->early)
 			stale_clock(findings, callbacks->items[i]);
+}
+
+/*
+ * The usual length of a call of |callback|: the median, or the mean of what the kernel left if that
+ * is less.
+ */
+static uint64_t usual_ns(const struct d9__callback *callback)
+{
+	uint64_t p50 = d9__histogram_quantile(&callback->durations, 0.5), own_ns;
+
+	if (callback->durations.count == 0 || callback->taken_ns >= callback->durations.sum)
+		return 0;
+	own_ns = (callback->durations.sum - callback->taken_ns) / callback->durations.count;
+	return callback->taken_ns && own_ns < p50 ? own_ns : p50;
+}
+
+/*
+ * Whether the shortest time between two deadlines of |callback| is its timer's period.  Where the
+ * kernel stretched all calls, they may lie further apart; a timer that is set again by each call
+ * has deadlines that lie a call apart; and libev counts a period that was missed from the call that
+ * was late.
+ */
+static bool is_period_known(const struct d9__analysis *a, const struct d9__callback *callback,
+			    uint64_t takes_ns)
+{
+	return !d9__metadata_is_only(&a->metadata, "libev") &&
+	       ((callback->period_ns < takes_ns &&
+		 10 * callback->period_ns < 9 * callback->durations.min) ||
+		10 * callback->overruns < 9 * callback->lateness.count);
+}
+
+static void timer_overrun(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__analysis *a = findings->analysis;
+	uint64_t takes_ns = usual_ns(callback),
+		 own_ns = callback->durations.sum - callback->taken_ns;
+	bool known = is_period_known(a, callback, takes_ns);
+	uint64_t runs = callback->lateness.count, lasted_ns = a->loop_last_ns - a->loop_first_ns;
+	struct d9__shown_name name = d9__finding_name(callback);
+	struct d9__finding *finding;
+	char period[160] = "";
+
+	if (callback->overruns < OVERRUNS || OVERRUN_PART * callback->overruns < runs ||
+	    10 * takes_ns < 9 * callback->period_ns)
+		return;
+	if (known)
+		snprintf(period, sizeof(period), "is due every %s and ",
+			 d9__units_ns(callback->period_ns).text);
+	finding = d9__finding_add(
+		findings, 10 * own_ns >= 8 * lasted_ns ? D9__CRITICAL : D9__WARNING, own_ns,
+		"Make the period longer than the call, or do the work in a thread: it leaves the "
+		"loop little time for anything else. A timer that is set again at the end of its "
+		"call counts from when the loop last looked at the clock: let it look again before "
+		"(event_base_update_cache_time()).",
+		"The timer %.*s %stakes %s each time: %s of %s runs were due before the one before "
+		"had ended.",
+		name.len, name.text, period, d9__units_ns(takes_ns).text,
+		d9__units_count(callback->overruns).text, d9__units_count(runs).text);
+	d9__finding_set_callback(findings, finding, callback);
+	if (known)
+		d9__finding_set_brief(findings, finding, "takes %s each time and is due every %s",
+				      d9__units_ns(takes_ns).text,
+				      d9__units_ns(callback->period_ns).text);
+	else
+		d9__finding_set_brief(findings, finding,
+				      "takes %s each time, and is due again before it ends",
+				      d9__units_ns(takes_ns).text);
+	/* Of itself: where it sleeps, if that is known, is why it takes so long. */
+	d9__finding_set_effect(findings, finding, callback, "it %s",
+			       finding && finding->brief ? finding->brief : "");
+	d9__finding_add_evidence(findings, finding, &(struct d9__evidence) { .callback = callback },
+				 "ran for %s of the trace's %s; %swhat it takes is the median",
+				 d9__units_ns(own_ns).text, d9__units_ns(lasted_ns).text,
+				 known ? "the period is the shortest time between two deadlines, "
+				       : "");
+}
+
+void d9__check_timer_overrun(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (callbacks->items[i]->overruns)
+			timer_overrun(findings, callbacks->items[i]);
 }
