@@ -13,8 +13,10 @@ void d9__check_refused_source(struct d9__findings *findings);
 void d9__check_names_missing(struct d9__findings *findings);
 void d9__check_missing_source(struct d9__findings *findings);
 
-/* check_calls.c */
+/* check_blocked_callback.c */
 void d9__check_blocked_callback(struct d9__findings *findings);
+
+/* check_long_callback.c */
 void d9__check_long_callback(struct d9__findings *findings);
 
 /* check_accepts.c */
