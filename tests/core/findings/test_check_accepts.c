@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings about connections that wait to be accepted. */
+/* Findings about connections that wait to be accepted, and listeners that cannot accept. */
 #include "config.h"
 
 #include <string.h>
@@ -9,6 +9,9 @@
 
 #define SLOW   "app+0x100 @ app+0x110"
 #define ACCEPT "app+0x200 @ app+0x210"
+#define SERVE  "app+0x300 @ app+0x310"
+
+#define MS(n) ((n)*UINT64_C(1000))
 
 static int has(const char *text, const char *part)
 {
@@ -92,6 +95,43 @@ static void test_connections_that_are_accepted_soon_are_nothing_to_tell(void)
 	story_free(&s);
 }
 
+/* A listener takes |taken| connections; then it takes none, and is ready again and again. */
+static void listen_and_spin(struct story *s, unsigned taken, const char *place)
+{
+	uint64_t us = 0;
+
+	story_begin(s);
+	story_spawn_fd(s, 0, 1, place, 7);
+	for (unsigned i = 0; i < taken; i++, us += MS(1)) {
+		story_unpark(s, 0, us, 0);
+		story_start(s, 0, us + 1, 1, place);
+		story_spawn_fd(s, us + 2, 100 + i, SERVE, 20 + i);
+		story_end(s, 0, us + 20);
+		story_park(s, 0, us + 21, 0);
+	}
+	for (unsigned i = 0; i < 60000; i++, us += 10) {
+		story_unpark(s, 0, us, 0);
+		story_wake(s, us + 1, 0, 1, D9__WAKE_FD);
+		story_poll(s, 0, us + 1, us + 3, 1, place);
+		story_park(s, 0, us + 9, 0);
+	}
+	story_analyse(s);
+}
+
+static void test_descriptor_that_took_connections_before_it_span_is_an_accept_storm(void)
+{
+	struct story s;
+
+	listen_and_spin(&s, 10, SLOW);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "accept-storm");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+	listen_and_spin(&s, 1, SLOW);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
+	story_free(&s);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -102,6 +142,8 @@ int main(void)
 		{ "full queue is critical", test_full_queue_is_critical },
 		{ "connections that are accepted soon are nothing to tell",
 		  test_connections_that_are_accepted_soon_are_nothing_to_tell },
+		{ "descriptor that took connections before it span is an accept storm",
+		  test_descriptor_that_took_connections_before_it_span_is_an_accept_storm },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings about time outside of callbacks: in the library, in waits that are cut, while the
+/* Findings about time outside of callbacks: in the library and its sources, in waits, while the
  * process stood still. */
 #include "config.h"
 
@@ -10,6 +10,7 @@
 #include "story.h"
 #include "support/d9_test.h"
 
+#define ASK   "app+0x100 @ app+0x110"
 #define TICK  "app+0x200 @ app+0x210"
 #define FLUSH "app+0x300 @ app+0x310"
 
@@ -193,6 +194,126 @@ static void test_watcher_that_looks_or_does_the_round_s_work_is_not_told(void)
 	}
 }
 
+/* A call of |us| in an awake period of its own. */
+static void call(struct story *s, uint64_t at_us, uint64_t us, unsigned task, const char *place)
+{
+	story_unpark(s, 0, at_us, 0);
+	story_poll(s, 0, at_us + 1, at_us + 1 + us, task, place);
+	story_park(s, 0, at_us + us + 2, 0);
+}
+
+static void source(struct story *s, const char *phase, uint64_t total_us, uint64_t max_us)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < 50; i++) {
+		call(s, i * MS(100), 100, 1, ASK);
+		story_source_time(s, 0, i * MS(100) + MS(50), 1, phase, 10, total_us / 50, max_us);
+	}
+	story_analyse(s);
+}
+
+static void test_time_in_a_sources_check_is_told_with_its_share(void)
+{
+	static const char *const phases[] = { "check", "prepare" };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct story s;
+
+		source(&s, phases[i], MS(4400), MS(90));
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "source-time");
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+		CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+		CU_ASSERT(has(story_finding(&s, 0)->message, "4.40 s of the 4.90 s lie in"));
+		CU_ASSERT(has(story_finding(&s, 0)->message, phases[i]));
+		story_free(&s);
+	}
+}
+
+static void test_source_that_looks_and_is_done_is_not_told(void)
+{
+	struct story s;
+
+	/* Once the kernel ran something else in the middle. */
+	story_begin(&s);
+	for (unsigned i = 0; i < 50; i++) {
+		call(&s, i * MS(100), 100, 1, ASK);
+		story_source_time(&s, 0, i * MS(100) + MS(50), 1, "check", 10, i == 7 ? MS(40) : 20,
+				  i == 7 ? MS(40) : 4);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "source-time")->check, "");
+	story_free(&s);
+
+	source(&s, "check", MS(20), 200);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "source-time")->check, "");
+	story_free(&s);
+}
+
+/* |us| of CPU time in each round of 10 ms, 100 us of them in a callback. */
+static void overhead(struct story *s, uint64_t us)
+{
+	story_begin(s);
+	story_say(s, "loop.libevent.capabilities", "poll=full,park=on,wake=full,task_end=partial");
+	for (unsigned i = 0; i < 200; i++) {
+		story_unpark(s, 0, i * MS(10), i * us);
+		story_poll(s, 0, i * MS(10) + 10, i * MS(10) + 110, 1, ASK);
+		story_park(s, 0, i * MS(10) + us, i * us + us);
+	}
+	story_analyse(s);
+}
+
+static void test_loop_that_is_asked_again_and_again_is_told_to_be_let_wait(void)
+{
+	struct story s;
+
+	overhead(&s, MS(10) - 1);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "loop-overhead");
+	CU_ASSERT(has(story_finding(&s, 0)->brief, "never waits"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "Let the loop wait"));
+	story_free(&s);
+}
+
+static void test_time_of_the_loop_itself_is_told_as_that(void)
+{
+	struct story s;
+
+	overhead(&s, MS(8));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "loop-overhead");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	CU_ASSERT(has(story_finding(&s, 0)->message, "outside of callbacks"));
+	story_free(&s);
+	overhead(&s, MS(2));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "loop-overhead")->check, "");
+	story_free(&s);
+}
+
+/* Ten waits of 100 ms with |us| of CPU time in each. */
+static void wait_with(struct story *s, uint64_t us)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < 10; i++) {
+		story_unpark(s, 0, i * MS(101), i * us);
+		story_poll(s, 0, i * MS(101) + 10, i * MS(101) + 110, 1, ASK);
+		story_park(s, 0, i * MS(101) + MS(1), i * us + 100);
+	}
+	story_unpark(s, 0, 10 * MS(101), 10 * us);
+	story_analyse(s);
+}
+
+static void test_handler_that_works_while_the_loop_sleeps_is_told(void)
+{
+	struct story s;
+
+	wait_with(&s, MS(30));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "busy-wait");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "inside of 10 waits, up to 29.9 ms in one"));
+	story_free(&s);
+	/* To look at very many descriptors takes time, too. */
+	wait_with(&s, MS(1));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "busy-wait")->check, "");
+	story_free(&s);
+}
+
 static CU_TestInfo tests[] = {
 	{ "a wait that computes until the trace ends is the library's",
 	  test_wait_that_computes_until_the_trace_ends_is_the_library_s },
@@ -205,6 +326,15 @@ static CU_TestInfo tests[] = {
 	  test_watcher_that_computes_in_each_round_is_told_by_its_share },
 	{ "a watcher that looks, or does the round's work, is not told",
 	  test_watcher_that_looks_or_does_the_round_s_work_is_not_told },
+	{ "time in a sources check is told with its share",
+	  test_time_in_a_sources_check_is_told_with_its_share },
+	{ "source that looks and is done is not told",
+	  test_source_that_looks_and_is_done_is_not_told },
+	{ "loop that is asked again and again is told to be let wait",
+	  test_loop_that_is_asked_again_and_again_is_told_to_be_let_wait },
+	{ "time of the loop itself is told as that", test_time_of_the_loop_itself_is_told_as_that },
+	{ "handler that works while the loop sleeps is told",
+	  test_handler_that_works_while_the_loop_sleeps_is_told },
 	CU_TEST_INFO_NULL,
 };
 

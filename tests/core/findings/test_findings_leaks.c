@@ -9,6 +9,9 @@
 
 #define SLOW "app+0x100 @ app+0x110"
 #define WEB  "app+0x400 @ app+0x410"
+#define READ "libevent-2.1.so.7+0x300 @ libevent-2.1.so.7+0x310"
+
+#define MS(n) ((n)*UINT64_C(1000))
 
 static int has(const char *text, const char *part)
 {
@@ -162,6 +165,28 @@ static void test_tasks_that_lived_when_a_segment_began_did_not_begin_in_it(void)
 	story_free(&s);
 }
 
+static void test_leaked_tasks_of_the_library_are_named_by_who_has_them_made(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "loop.libevent.capabilities", "poll=full,park=on,wake=full,task_end=full");
+	for (unsigned i = 0; i < 400; i++) {
+		story_unpark(&s, 0, i * MS(10), 0);
+		story_start(&s, 0, i * MS(10) + 1, 1, SLOW);
+		story_spawn_fd(&s, i * MS(10) + 5, 100 + i, READ, 20 + i);
+		story_end(&s, 0, i * MS(10) + 10);
+		story_poll(&s, 0, i * MS(10) + 20, i * MS(10) + 30, 100 + i, READ);
+		story_park(&s, 0, i * MS(10) + 40, 0);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "task-leak")->name, "app+0x100");
+	CU_ASSERT(
+		has(story_finding_of(&s, "task-leak")->evidence[0].text, "in calls of app+0x100"));
+	story_free(&s);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "tasks that only grow are a leak by the place that makes them",
 	  test_tasks_that_only_grow_are_a_leak_by_the_place_that_makes_them },
@@ -178,6 +203,8 @@ static const CU_TestInfo tests[] = {
 	  test_growth_of_tasks_that_never_ran_is_a_leak_where_their_ends_would_be_seen },
 	{ "tasks that lived when a segment began did not begin in it",
 	  test_tasks_that_lived_when_a_segment_began_did_not_begin_in_it },
+	{ "leaked tasks of the library are named by who has them made",
+	  test_leaked_tasks_of_the_library_are_named_by_who_has_them_made },
 	CU_TEST_INFO_NULL,
 };
 
