@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scribe: a writer under test.  It writes numbers to the scratch directory by a clock of its own,
- * on a file system that fails when a test says so: it is linked with --wrap for pwrite, ftruncate
- * and renameat.
+ * on a file system that fails when a test says so, until there is a new scribe.
  */
 
 #pragma once
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/options.h"
 #include "core/record/scratch.h"
+#include "core/segment/failing_files.h"
 #include "format/encoder.h"
 #include "ring/clock.h"
 #include "ring/event_types.h"
@@ -24,51 +22,6 @@
 #define MS	  UINT64_C(1000000)
 #define SECOND	  UINT64_C(1000000000)
 #define PER_WRITE 50u
-
-/* ---- a file system that fails, until there is a new scribe ---- */
-
-static struct failing {
-	int nth;   /* from which call on; 0: never */
-	int times; /* how often */
-	int err;
-	bool half; /* but half of the bytes are written */
-} fail_write, fail_cut, fail_rename;
-
-static int writes; /* that were tried */
-
-#define SHOULD_FAIL(how)                                                                           \
-	((how).nth &&                                                                              \
-	 (--(how).nth ? false : ((how).nth = --(how).times > 0 ? 1 : 0, errno = (how).err, true)))
-
-ssize_t __wrap_pwrite(int fd, const void *bytes, size_t len, off_t at);
-ssize_t __real_pwrite(int fd, const void *bytes, size_t len, off_t at);
-int __wrap_ftruncate(int fd, off_t len);
-int __real_ftruncate(int fd, off_t len);
-int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
-int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
-
-ssize_t __wrap_pwrite(int fd, const void *bytes, size_t len, off_t at)
-{
-	writes++;
-	if (!SHOULD_FAIL(fail_write))
-		return __real_pwrite(fd, bytes, len, at);
-	if (!fail_write.half || len < 2)
-		return -1;
-	/* The rest is tried next, and fails. */
-	fail_write.half = false;
-	fail_write.nth = 1;
-	return __real_pwrite(fd, bytes, len / 2, at);
-}
-
-int __wrap_ftruncate(int fd, off_t len)
-{
-	return SHOULD_FAIL(fail_cut) ? -1 : __real_ftruncate(fd, len);
-}
-
-int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
-{
-	return SHOULD_FAIL(fail_rename) ? -1 : __real_renameat(from_fd, from, to_fd, to);
-}
 
 /* ---- writing ---- */
 
@@ -85,7 +38,7 @@ static inline void scribe_new_of(struct scribe *scribe, enum d9_writer kind,
 {
 	struct d9_options *given = scratch_options(), options = { 0 };
 
-	fail_write.nth = fail_cut.nth = fail_rename.nth = writes = 0;
+	all_works();
 	CU_ASSERT_EQUAL_FATAL(d9__event_types_init(), 0);
 	d9_options_set_writer(given, kind);
 	d9_options_set_compress(given, compress);
