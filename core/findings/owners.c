@@ -200,7 +200,8 @@ static void add_loop(const struct d9__loop_sums *loop, struct d9__owners *owners
 
 	uint64_t wait_taken = (uint64_t)(owners->asleep_part * (double)time->asleep_ns);
 	uint64_t outside_asleep = time->outside_asleep_ns - outside_taken;
-	uint64_t held = loop->held_outside ? least(time->outside_held_ns, outside_asleep) : 0;
+	uint64_t held = loop->held_outside ? d9__u64_min(time->outside_held_ns, outside_asleep)
+					   : 0;
 
 	owners->taken_ns +=
 		taken + outside_taken + time->outside_ready_ns + wait_taken + time->wait_ready_ns;
