@@ -15,6 +15,9 @@
 #define OUTSIDE_PART 10
 #define OUTSIDE_NS   (10 * D9__MS_NS)
 
+/* A call is slow from here on. */
+#define SLOW_NS (5 * D9__MS_NS)
+
 /* A call that is so long has a check of its own. */
 #define LONG_NS (10 * D9__MS_NS)
 
@@ -29,14 +32,40 @@ static uint64_t length_of(const struct d9__analysis *a)
 	return a->loop_last_ns - a->loop_first_ns;
 }
 
+/* The loop that |outside| is of, or NULL. */
+static const struct d9__owners *owners_of(const struct d9__findings *findings,
+					  const struct d9__outside *outside)
+{
+	const struct d9__worker *worker =
+		d9__table_find(&findings->analysis->timeline.by_id, outside->worker);
+
+	return worker ? &findings->owners[worker->number] : NULL;
+}
+
+/* Of the time in |phase| of |callback|'s sources, as the account has it: without what the machine
+ * took. */
+static uint64_t own_ns(const struct d9__findings *findings, const struct d9__callback *callback,
+		       enum d9__outside_phase phase)
+{
+	enum d9__owner_kind kind = phase == D9__IN_CHECK ? D9__OWNER_CHECK : D9__OWNER_PREPARE;
+	const struct d9__outside *outside = &callback->outside[phase];
+	const struct d9__owners *owners = owners_of(findings, outside);
+
+	for (size_t i = 0; owners && owners->taken_ns && i < owners->n; i++)
+		if (owners->items[i].kind == kind && owners->items[i].callback == callback)
+			return owners->items[i].ns;
+	return outside->ns;
+}
+
 static void source_time(struct d9__findings *findings, const struct d9__callback *callback,
 			enum d9__outside_phase phase)
 {
 	const struct d9__outside *outside = &callback->outside[phase];
+	uint64_t ns = own_ns(findings, callback, phase);
 	const char *what = phase == D9__IN_CHECK ? "check()" : "prepare()";
 	char where[300];
 	uint64_t length_ns = length_of(findings->analysis);
-	bool large = 2 * outside->ns > length_ns || outside->max_ns > 50 * D9__MS_NS;
+	bool large = 2 * ns > length_ns || outside->max_ns > 50 * D9__MS_NS;
 	struct d9__shown_name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 
@@ -48,18 +77,21 @@ static void source_time(struct d9__findings *findings, const struct d9__callback
 		snprintf(where, sizeof(where), "%s", what);
 	finding = d9__finding_add(
 		findings, large ? D9__CRITICAL : D9__WARNING, outside->ns,
-		"Let prepare() and check() only look: compare a flag or a descriptor's revents there, and do the "
-		"work in dispatch(), in pieces or in a thread. GLib calls both in each round of the loop, whether "
+		"Let prepare() and check() only look: compare a flag or a descriptor's revents "
+		"there, and do the "
+		"work in dispatch(), in pieces or in a thread. GLib calls both in each round of "
+		"the loop, whether "
 		"the source has anything to do or not, and all others wait meanwhile.",
-		"%s of the %s lie in %s of the source %.*s, outside of all callbacks: %s calls, the longest %s.",
-		d9__units_ns(outside->ns).text, d9__units_ns(length_ns).text, where, name.len, name.text,
+		"%s of the %s lie in %s of the source %.*s, outside of all callbacks: %s calls, "
+		"the longest %s.",
+		d9__units_ns(ns).text, d9__units_ns(length_ns).text, where, name.len, name.text,
 		d9__units_count(outside->calls).text, d9__units_ns(outside->max_ns).text);
 	if (outside->function)
 		d9__finding_set_name(findings, finding, outside->function, strlen(outside->function));
 	else
 		d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "%s takes %s of %s, up to %s each time", what,
-			      d9__units_ns(outside->ns).text, d9__units_ns(length_ns).text,
+			      d9__units_ns(ns).text, d9__units_ns(length_ns).text,
 			      d9__units_ns(outside->max_ns).text);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = outside->max_at_ns,
@@ -72,14 +104,30 @@ static void source_time(struct d9__findings *findings, const struct d9__callback
 	d9__finding_explain(findings, finding, callback);
 }
 
+/* Calls that take less on average only look. */
+#define LOOK_NS (50 * D9__US_NS)
+
+/* Whether the machine, which took a part of the loop's time, can have made slow calls of short
+ * ones. */
+static bool are_preempted(const struct d9__findings *findings, const struct d9__outside *outside)
+{
+	const struct d9__owners *owners = owners_of(findings, outside);
+
+	if (!owners || outside->ns >= outside->calls * LOOK_NS)
+		return false;
+	return (double)(outside->slow * SLOW_NS) * (double)(owners->left_ns + owners->taken_ns) <=
+	       (double)outside->ns * (double)owners->taken_ns;
+}
+
 /*
  * By what many calls took: one call may be long because the kernel ran something else in its middle, or because of
  * something that it does once.
  */
-static bool is_often(const struct d9__outside *outside)
+static bool is_often(const struct d9__findings *findings, const struct d9__outside *outside)
 {
-	return outside->slow >= 3 || outside->max_ns >= 200 * D9__MS_NS ||
-	       (outside->calls >= 20 && outside->ns - outside->max_ns >= outside->calls * 50 * D9__US_NS);
+	return (outside->slow >= 3 && !are_preempted(findings, outside)) ||
+	       outside->max_ns >= 200 * D9__MS_NS ||
+	       (outside->calls >= 20 && outside->ns - outside->max_ns >= outside->calls * LOOK_NS);
 }
 
 /* ---- watchers that are called in each round ---- */
@@ -150,7 +198,7 @@ void d9__check_source_time(struct d9__findings *findings)
 		for (unsigned j = 0; j < D9__OUTSIDE_PHASES; j++) {
 			const struct d9__outside *outside = &callbacks->items[i]->outside[j];
 
-			if (is_often(outside) &&
+			if (is_often(findings, outside) &&
 			    (outside->max_ns >= OUTSIDE_NS ||
 			     (length_ns >= LENGTH_NS && outside->ns * OUTSIDE_PART >= length_ns)))
 				source_time(findings, callbacks->items[i], (enum d9__outside_phase)j);

@@ -175,16 +175,30 @@ static void add_callback(const struct d9__loop_sums *loop, struct d9__owners *ow
 /* The prepare() or check() of one callback's sources lies in rounds. */
 static void add_source(struct d9__owners *owners, const struct d9__source_sums *source)
 {
-	uint64_t ns = d9__u64_min(source->ns, owners->round_ns);
+	uint64_t ns = d9__u64_min(source->ns, owners->round_ns), taken;
 
 	if (!ns)
 		return;
+	taken = (uint64_t)((double)owners->round_taken_ns * (double)ns / (double)owners->round_ns);
 	owners->round_ns -= ns;
+	owners->round_taken_ns -= taken;
 	add(owners, &(struct d9__owner) { .kind = source->phase == D9__IN_CHECK ? D9__OWNER_CHECK
 										: D9__OWNER_PREPARE,
 					  .callback = source->callback,
-					  .ns = ns,
+					  .ns = ns - taken,
 					  .calls = source->calls });
+}
+
+/* Return how much of a loop's rounds the machine took, from sources in them as from the library. */
+static uint64_t round_taken_ns(const struct d9__loop_sums *loop, const struct d9__owners *owners)
+{
+	const struct d9__loop_time *time = &loop->time;
+	uint64_t unknown = d9__u64_minus(loop_unknown_ns(loop),
+					 owners->calls_unknown_ns + time->outside_asleep_ns);
+
+	return d9__u64_min(time->round_ready_ns +
+				   (uint64_t)(owners->machine_part * (double)unknown),
+			   owners->round_ns);
 }
 
 /* The loop itself, without what the machine took of its rounds. */
@@ -192,21 +206,14 @@ static void add_loop(const struct d9__loop_sums *loop, struct d9__owners *owners
 {
 	const struct d9__loop_time *time = &loop->time;
 	uint64_t outside_taken = (uint64_t)(owners->machine_part * (double)time->outside_asleep_ns);
-	uint64_t unknown = d9__u64_minus(loop_unknown_ns(loop),
-					 owners->calls_unknown_ns + time->outside_asleep_ns);
-	uint64_t taken = d9__u64_min(time->round_ready_ns +
-					     (uint64_t)(owners->machine_part * (double)unknown),
-				     owners->round_ns);
-
 	uint64_t wait_taken = (uint64_t)(owners->asleep_part * (double)time->asleep_ns);
 	uint64_t outside_asleep = time->outside_asleep_ns - outside_taken;
-	uint64_t held = loop->held_outside ? d9__u64_min(time->outside_held_ns, outside_asleep)
-					   : 0;
+	uint64_t held = loop->held_outside ? d9__u64_min(time->outside_held_ns, outside_asleep) : 0;
 
 	owners->taken_ns +=
-		taken + outside_taken + time->outside_ready_ns + wait_taken + time->wait_ready_ns;
-	add(owners,
-	    &(struct d9__owner) { .kind = D9__OWNER_LIBRARY, .ns = owners->round_ns - taken });
+		outside_taken + time->outside_ready_ns + wait_taken + time->wait_ready_ns;
+	add(owners, &(struct d9__owner) { .kind = D9__OWNER_LIBRARY,
+					  .ns = owners->round_ns - owners->round_taken_ns });
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_WAIT, .ns = time->wait_cpu_ns });
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_BETWEEN,
 					  .ns = time->outside_ns + held,
@@ -235,6 +242,10 @@ struct d9__owners *d9__owners_make(const struct d9__sums *sums)
 
 		if (d9__loop_time_total_ns(&sums->loops[calls->worker].time))
 			add_callback(&sums->loops[calls->worker], &all[calls->worker], calls);
+	}
+	for (size_t i = 0; all && i < sums->n_loops; i++) {
+		all[i].round_taken_ns = round_taken_ns(&sums->loops[i], &all[i]);
+		all[i].taken_ns += all[i].round_taken_ns;
 	}
 	for (size_t i = 0; all && i < sums->n_sources; i++)
 		add_source(&all[sums->sources[i].worker], &sums->sources[i]);

@@ -49,7 +49,7 @@ struct d9__owners {
 
 	/* While they are made. */
 	double machine_part, asleep_part; /* the machine's, of unexplained time and of waits */
-	uint64_t round_ns, calls_unknown_ns;
+	uint64_t round_ns, round_taken_ns, calls_unknown_ns;
 };
 
 /*

@@ -314,7 +314,38 @@ static void test_handler_that_works_while_the_loop_sleeps_is_told(void)
 	story_free(&s);
 }
 
+/* For 4 s a source is looked at 1,000 times a second, preempted in a look each second; |busy|: all
+ * that the machine takes of a loop that never waits, a half. */
+static void look(struct story *s, bool busy)
+{
+	story_begin(s);
+	story_unpark(s, 0, 0, 1);
+	for (unsigned i = 0; i < 40; i++) {
+		story_poll(s, 0, i * MS(100) + 1, i * MS(100) + 10, 1, TICK);
+		story_source_time(s, 0, i * MS(100) + MS(50), 1, "check", 1000,
+				  i % 10 ? 500 : MS(12), i % 10 ? 5 : MS(11));
+	}
+	if (busy)
+		story_put_aside(s, 0, SECONDS(4), SECONDS(2));
+	story_park(s, 0, SECONDS(4), busy ? SECONDS(2) + 1 : SECONDS(4) + 1);
+	story_analyse(s);
+}
+
+static void test_look_that_the_machine_makes_long_is_no_work_of_its_source(void)
+{
+	struct story s;
+
+	look(&s, true);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "source-time")->check, "");
+	story_free(&s);
+	look(&s, false);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "source-time")->check, "source-time");
+	story_free(&s);
+}
+
 static CU_TestInfo tests[] = {
+	{ "a look that the machine makes long is no work of its source",
+	  test_look_that_the_machine_makes_long_is_no_work_of_its_source },
 	{ "a wait that computes until the trace ends is the library's",
 	  test_wait_that_computes_until_the_trace_ends_is_the_library_s },
 	{ "a wait in which few samples fell is a wait",

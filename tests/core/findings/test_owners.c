@@ -395,6 +395,26 @@ static void test_functions_of_sources_are_owners_beside_the_library(void)
 	story_free(&s);
 }
 
+/* Half of the time in a round the thread was ready without a CPU: half of what lies in check(),
+ * too. */
+static void test_functions_of_sources_have_none_of_the_machine_s(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 1);
+	story_poll(&s, 0, 0, 1, 1, ASK);
+	story_source_time(&s, 0, MS(39), 1, "check", 10, MS(8), MS(1));
+	story_put_aside(&s, 0, MS(40), MS(20));
+	story_park(&s, 0, MS(40), MS(20) + 1);
+	analyse(&s);
+
+	CU_ASSERT(owner_of(&s, 0, D9__OWNER_CHECK, "check() of app+0x100")->ns <= NS(MS(4) + 10));
+	CU_ASSERT(owner_of(&s, 0, D9__OWNER_CHECK, "check() of app+0x100")->ns >= NS(MS(4) - 10));
+	CU_ASSERT(library_ns(&s) <= NS(MS(16) + 10));
+	story_free(&s);
+}
+
 static void test_functions_of_sources_have_no_more_than_the_rounds(void)
 {
 	struct story s;
@@ -618,6 +638,8 @@ static CU_TestInfo tests[] = {
 	  test_functions_of_sources_are_owners_beside_the_library },
 	{ "functions of sources have no more than the rounds",
 	  test_functions_of_sources_have_no_more_than_the_rounds },
+	{ "functions of sources have none of the machine's",
+	  test_functions_of_sources_have_none_of_the_machine_s },
 	{ "CPU time inside waits has an owner", test_cpu_time_inside_waits_has_an_owner },
 	{ "work between rounds has an owner, and sleep there has none",
 	  test_work_between_rounds_has_an_owner_and_sleep_there_has_none },
