@@ -310,6 +310,19 @@ static void add_hot(struct d9__findings *findings)
 	}
 }
 
+/* Whether |finding| tells of many short calls together, and of none of the longest ones. */
+static bool is_of_short_calls(const struct d9__finding *finding)
+{
+	static const char *const checks[] = { "spin",	     "works-for-nothing", "long-round",
+					      "wake-storm",  "empty-wakes",	  "accept-storm",
+					      "idle-wakes",  "many-wakes",	  "saturated" };
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (!strcmp(finding->check, checks[i]))
+			return true;
+	return false;
+}
+
 /* Where the time of its longest calls went; nothing, if nothing is known of it. */
 static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 {
@@ -319,7 +332,7 @@ static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 	struct d9__parts parts;
 	char text[512];
 
-	if (!has_long_calls(callback))
+	if (!has_long_calls(callback) || is_of_short_calls(finding))
 		return;
 	for (size_t i = 0; i < callback->n_stalls; i++) {
 		const struct d9__stall *stall = callback->stalls[i].stall;
