@@ -30,10 +30,12 @@ struct held {
 	const struct d9__loop_time *time;
 	uint64_t ns; /* of the library */
 	double share;
-	uint64_t times, each_ns; /* wakes, or calls where there are more; and what each took */
+	uint64_t rounds; /* that sources were asked in; 0: not told */
+	uint64_t times, each_ns; /* wakes, calls or rounds, the most of them; and each */
 };
 
-static struct held held_of(const struct d9__worker *worker, const struct d9__owners *owners)
+static struct held held_of(const struct d9__analysis *a, const struct d9__worker *worker,
+			   const struct d9__owners *owners)
 {
 	struct held held = { .time = &worker->loop_time };
 
@@ -42,6 +44,9 @@ static struct held held_of(const struct d9__worker *worker, const struct d9__own
 			held.ns = owners->items[i].ns;
 	held.share = d9__owners_share(owners, held.ns);
 	held.times = worker->parks > worker->polls ? worker->parks : worker->polls;
+	held.rounds = d9__finding_rounds(a, worker);
+	if (held.rounds > held.times)
+		held.times = held.rounds;
 	held.each_ns = held.ns / (held.times ? held.times : 1);
 	return held;
 }
@@ -57,6 +62,12 @@ static struct d9__hold hold_of(const struct d9__worker *worker)
 static bool is_share(const struct held *held, const struct d9__owners *owners)
 {
 	return owners->left_ns >= LEAST_NS && held->share >= SHARE && held->each_ns >= EACH_NS;
+}
+
+/* Whether a stretch without a callback is many rounds that did not wait, and no long one. */
+static bool are_many_rounds(const struct held *held, const struct d9__owners *owners)
+{
+	return held->rounds && owners->awake_ns / held->rounds < EACH_NS;
 }
 
 static enum d9__severity severity_of(const struct d9__findings *findings,
@@ -137,7 +148,7 @@ void d9__check_held_by_library(struct d9__findings *findings, size_t number)
 	const struct d9__analysis *a = findings->analysis;
 	const struct d9__worker *worker = a->timeline.items[number];
 	const struct d9__owners *owners = &findings->owners[number];
-	struct held held = held_of(worker, owners);
+	struct held held = held_of(a, worker, owners);
 	struct d9__hold hold = hold_of(worker);
 
 	/*
@@ -150,7 +161,8 @@ void d9__check_held_by_library(struct d9__findings *findings, size_t number)
 	    d9__finding_told(findings, "source-time") ||
 	    d9__finding_told(findings, "stuck-callback"))
 		return;
-	if ((held.time->round_n >= OFTEN && d9__hold_is_long(findings, &hold)) ||
+	if ((held.time->round_n >= OFTEN && d9__hold_is_long(findings, &hold) &&
+	     !are_many_rounds(&held, owners)) ||
 	    is_share(&held, owners))
 		held_by_library(findings, worker, owners, &held);
 }

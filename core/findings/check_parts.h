@@ -164,6 +164,9 @@ bool d9__worker_is_librarys_own(const struct d9__analysis *a, const struct d9__w
 void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint64_t waker_worker,
 		       char *buf, size_t size);
 
+/* How often the loop of |worker| went round, where sources of GLib tell; else 0. */
+uint64_t d9__finding_rounds(const struct d9__analysis *a, const struct d9__worker *worker);
+
 /* check_helpers.c */
 void d9__check_helper_queue(struct d9__findings *findings);
 

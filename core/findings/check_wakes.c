@@ -240,6 +240,104 @@ static void check_nothing_called(struct d9__findings *findings)
 		nothing_called(findings, &nothing);
 }
 
+/* ---- a source of GLib has its loop not wait, and is not called ---- */
+
+/* Told from so many rounds a second on, if so few of them waited or called something, and if the
+ * program does not go round its loop by itself. */
+#define ROUNDS_RATE  1000
+#define ROUNDS_PART  10
+#define BETWEEN_PART 50
+
+uint64_t d9__finding_rounds(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	uint64_t rounds = 0;
+
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		const struct d9__outside *outside = &a->callbacks.items[i]->outside[D9__IN_PREPARE];
+
+		if (outside->worker == worker->id && outside->calls > rounds)
+			rounds = outside->calls;
+	}
+	return rounds;
+}
+
+/* The one callback whose source is asked in most rounds of |worker| and not called in them, or
+ * NULL: there are several. */
+static const struct d9__callback *asked_only(const struct d9__analysis *a,
+					     const struct d9__worker *worker, uint64_t rounds)
+{
+	const struct d9__callback *found = NULL;
+
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		const struct d9__callback *callback = a->callbacks.items[i];
+		const struct d9__outside *outside = &callback->outside[D9__IN_PREPARE];
+
+		if (outside->worker != worker->id || 2 * outside->calls < rounds ||
+		    ROUNDS_PART * callback->calls > rounds)
+			continue;
+		if (found)
+			return NULL;
+		found = callback;
+	}
+	return found;
+}
+
+static void does_not_wait(struct d9__findings *findings, const struct d9__worker *worker,
+			  const struct d9__owners *owners, uint64_t rounds, double share)
+{
+	const struct d9__callback *callback = asked_only(findings->analysis, worker, rounds);
+	uint64_t rate = d9__finding_rate(rounds, owners->left_ns);
+	struct d9__shown_name name = d9__finding_name(callback);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, share >= 0.5 ? D9__CRITICAL : D9__WARNING, rounds,
+		"Let prepare() set the timeout to -1 while the source has nothing to do, or to the "
+		"time until it has: with 0 the loop does not wait, and where check() then says "
+		"no, it goes round again and nothing is called. What makes the source ready "
+		"wakes the loop by a descriptor, g_source_set_ready_time() or "
+		"g_main_context_wakeup().",
+		"Worker %" PRIu64
+		"'s loop goes round %s times a second without a wait and calls nothing: "
+		"prepare() of %.*s asks for no time to wait, %.0f %% of the time in all.",
+		worker->id, d9__units_count(rate).text, callback ? name.len : 9,
+		callback ? name.text : "a source", 100 * share);
+	if (callback)
+		d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding,
+			      "%s its loop not wait, %s rounds a second for nothing",
+			      callback ? "has" : "a source has", d9__units_count(rate).text);
+	d9__finding_add_evidence(
+		findings, finding,
+		&(struct d9__evidence) {
+			.has_worker = true, .worker = worker->id, .callback = callback },
+		"%s calls of prepare(), %s waits and %s callbacks; told from %u a second on, if "
+		"one in %u at most waited or called",
+		d9__units_count(rounds).text, d9__units_count(worker->parks).text,
+		d9__units_count(worker->polls).text, ROUNDS_RATE, ROUNDS_PART);
+	if (callback)
+		d9__finding_explain(findings, finding, callback);
+}
+
+static void check_does_not_wait(struct d9__findings *findings, size_t number)
+{
+	const struct d9__worker *worker = findings->analysis->timeline.items[number];
+	const struct d9__owners *owners = &findings->owners[number];
+	uint64_t rounds = d9__finding_rounds(findings->analysis, worker);
+	uint64_t ns = owners->awake_ns;
+	double share;
+
+	for (size_t i = 0; i < owners->n; i++)
+		if (owners->items[i].kind == D9__OWNER_CALLBACK)
+			ns = less(ns, owners->items[i].ns);
+	share = d9__owners_share(owners, ns);
+	if (owners->left_ns >= EMPTY_LEAST_NS && share >= EMPTY_SHARE &&
+	    d9__finding_rate(rounds, owners->left_ns) >= ROUNDS_RATE &&
+	    ROUNDS_PART * (worker->parks + worker->polls) <= rounds &&
+	    BETWEEN_PART * worker->loop_time.outside_ns <= owners->left_ns)
+		does_not_wait(findings, worker, owners, rounds, share);
+}
+
 /* ---- what is called brings nothing ---- */
 
 /*
@@ -364,6 +462,8 @@ void d9__check_empty_wakes(struct d9__findings *findings)
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	check_nothing_called(findings);
+	for (size_t i = 0; i < findings->analysis->timeline.n; i++)
+		check_does_not_wait(findings, i);
 	for (size_t i = 0; i < callbacks->n; i++)
 		check_brings_nothing(findings, callbacks->items[i]);
 }

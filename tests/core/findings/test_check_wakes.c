@@ -9,6 +9,7 @@
 #include "support/d9_test.h"
 
 #define READ  "app+0x100 @ app+0x110"
+#define TICK  "app+0x200 @ app+0x210"
 #define FD    1
 #define TIMER 2
 
@@ -57,6 +58,64 @@ static void test_callback_that_wakes_and_reads_nothing_is_named(void)
 	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->name, "app+0x100");
 	CU_ASSERT(has(empty_wakes(&s)->message, "has to wait (EAGAIN)"));
 	story_free(&s);
+}
+
+/*
+ * Four seconds in which a loop of GLib goes round |rounds| times a second and asks a source of
+ * READ in each; every 100 ms it calls something, every |wait_us| it waits.
+ */
+static void go_round(struct story *s, uint64_t rounds, uint64_t wait_us, bool by_itself)
+{
+	story_begin(s);
+	story_say(s, "source.io", "on");
+	story_say(s, "loop.glib.capabilities", "poll=full,park=on,wake=full,task_end=full");
+	story_spawn(s, 0, 1, READ, "custom");
+	story_spawn(s, 0, 2, TICK, "timer");
+	story_unpark(s, 0, 0, 0);
+	for (uint64_t us = 1; us < SECONDS(4); us += MS(100)) {
+		story_poll(s, 0, us, us + 10, 2, TICK);
+		story_source_time(s, 0, us + 20, 1, "prepare", rounds / 10, MS(3), 10);
+		if (by_itself)
+			story_source_time(s, 0, us + 20, 0, "between", rounds / 10, MS(6), 10);
+		for (uint64_t at = us + 100; wait_us && at + wait_us < us + MS(100);
+		     at += wait_us) {
+			story_park(s, 0, at, 0);
+			story_unpark(s, 0, at + wait_us / 2, 0);
+		}
+	}
+	story_park(s, 0, SECONDS(4), 0);
+	story_analyse(s);
+}
+
+static void test_source_that_has_its_loop_not_wait_is_named(void)
+{
+	struct story s;
+
+	go_round(&s, 500000, 0, false);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "empty-wakes");
+	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->name, "app+0x100");
+	CU_ASSERT_EQUAL(empty_wakes(&s)->severity, D9__CRITICAL);
+	CU_ASSERT(has(empty_wakes(&s)->brief, "has its loop not wait, 500,000 rounds a second"));
+	CU_ASSERT(has(empty_wakes(&s)->advice, "timeout to -1"));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "inside-library")->check, "");
+	story_free(&s);
+}
+
+/* It is asked in few rounds, the loop waits in most, or the program goes round by itself. */
+static void test_source_that_is_only_asked_is_no_finding(void)
+{
+	static const struct {
+		uint64_t rounds, wait_us;
+		bool by_itself;
+	} cases[] = { { 500, 0, false }, { 2000, MS(2), false }, { 500000, 0, true } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct story s;
+
+		go_round(&s, cases[i].rounds, cases[i].wait_us, cases[i].by_itself);
+		CU_ASSERT(!has(empty_wakes(&s)->brief, "its loop not wait"));
+		story_free(&s);
+	}
 }
 
 static void test_callback_that_polls_by_a_timer_is_told_to_wait_instead(void)
@@ -313,7 +372,11 @@ int main(void)
 	  test_listener_that_others_outrun_wakes_for_nothing_whatever_it_writes },
 	{ "callback that wakes and reads nothing is named",
 		  test_callback_that_wakes_and_reads_nothing_is_named },
-		{ "callback that polls by a timer is told to wait instead",
+		{ "a source that has its loop not wait is named",
+	  test_source_that_has_its_loop_not_wait_is_named },
+	{ "a source that is only asked is no finding",
+	  test_source_that_is_only_asked_is_no_finding },
+	{ "callback that polls by a timer is told to wait instead",
 		  test_callback_that_polls_by_a_timer_is_told_to_wait_instead },
 		{ "callback that reads until there is no more wakes for something",
 		  test_callback_that_reads_until_there_is_no_more_wakes_for_something },
