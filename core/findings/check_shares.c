@@ -211,6 +211,73 @@ static bool is_spin(const struct d9__findings *findings, const struct d9__callba
 	return false;
 }
 
+/* ---- is called again at once ---- */
+
+/* Calls that take longer do a piece of work, and let the loop look after each: nothing is wrong. */
+#define AGAIN_NS (75 * D9__US_NS)
+
+/* Told from so many a second on, of so few timers. */
+#define AGAIN_RATE   2000
+#define AGAIN_TIMERS 4
+
+/* Where fewer calls than one in so many read or wrote, that is not what they are for. */
+#define AGAIN_IO_PART 10
+
+/*
+ * Whether |owner| has the loop call it again and again, by a timer that is due at once or an idle
+ * watcher, for calls that are short and neither read nor write.
+ */
+static bool asks_again(const struct d9__analysis *a, const struct d9__owners *owners,
+		       const struct d9__owner *owner)
+{
+	const struct d9__callback *callback = owner->callback;
+	uint64_t by_timer = 0;
+	char kinds[64];
+
+	if (owner->kind != D9__OWNER_CALLBACK || !is_io_recorded(a) || a->losses.events ||
+	    AGAIN_IO_PART * d9__io_calls(&owner->io) > owner->calls ||
+	    4 * owner->blocked_ns > owner->ns || owner->ns > AGAIN_NS * owner->calls ||
+	    d9__finding_rate(owner->calls, owners->left_ns) < AGAIN_RATE)
+		return false;
+	for (size_t i = 0; i < callback->n_on; i++)
+		by_timer += callback->on[i] ? callback->on[i]->by_timer : 0;
+	if (10 * by_timer >= 9 * callback->calls)
+		return callback->peak_alive <= AGAIN_TIMERS;
+	return !strcmp(d9__callback_kinds(&a->callbacks, callback, kinds, sizeof(kinds)), "idle");
+}
+
+static void again(struct d9__findings *findings, const struct d9__worker *worker,
+		  const struct d9__owners *owners, const struct d9__owner *owner)
+{
+	uint64_t rate = d9__finding_rate(owner->calls, owners->left_ns);
+	struct d9__shown_name name = d9__finding_name(owner->callback);
+	double share = d9__owners_share(owners, owner->ns);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, D9__CRITICAL, owner->ns,
+		"Wait for what it looks for (a descriptor, a wake of another thread), or give the "
+		"timer a period: the loop calls it again at once, and never sleeps. If it goes "
+		"through something in pieces, make each a millisecond long.",
+		"%.*s is called again at once, %s times a second for %.0f %% of worker %" PRIu64
+		"'s time, and its calls neither read nor write.",
+		name.len, name.text, d9__units_count(rate).text, 100 * share, worker->id);
+	d9__finding_set_callback(findings, finding, owner->callback);
+	d9__finding_set_brief(findings, finding,
+			      "is called again at once, %s times a second, %.0f %% of the time",
+			      d9__units_count(rate).text, 100 * share);
+	d9__finding_add_evidence(
+		findings, finding,
+		&(struct d9__evidence) { .at_ns = worker->loop_time.busy.longest_from_ns,
+					 .duration_ns = worker->loop_time.busy.longest_ns,
+					 .has_worker = true,
+					 .worker = worker->id,
+					 .callback = owner->callback },
+		"the loop was busy; told of calls under %s each, by an idle source or up to %u "
+		"timers",
+		d9__units_ns(AGAIN_NS).text, AGAIN_TIMERS);
+}
+
 void d9__check_works_for_nothing(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
@@ -221,11 +288,17 @@ void d9__check_works_for_nothing(struct d9__findings *findings)
 
 		if (!d9__owners_saturated(worker, owners))
 			continue;
-		for (size_t j = 0; j < owners->n && j < OWNERS_TOLD; j++)
-			if (works_for_nothing(&owners->items[j]) &&
-			    d9__owners_share(owners, owners->items[j].ns) >= NOTHING_SHARE &&
-			    !is_spin(findings, owners->items[j].callback))
-				for_nothing(findings, worker, owners, &owners->items[j]);
+		for (size_t j = 0; j < owners->n && j < OWNERS_TOLD; j++) {
+			const struct d9__owner *owner = &owners->items[j];
+
+			if (d9__owners_share(owners, owner->ns) < NOTHING_SHARE ||
+			    is_spin(findings, owner->callback))
+				continue;
+			if (works_for_nothing(owner))
+				for_nothing(findings, worker, owners, owner);
+			else if (asks_again(a, owners, owner))
+				again(findings, worker, owners, owner);
+		}
 	}
 }
 

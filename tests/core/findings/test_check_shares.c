@@ -465,6 +465,72 @@ static void test_callback_whose_reads_bring_data_is_no_finding(void)
 	}
 }
 
+/* A loop that is busy for 4 s with calls of ASK, one each |each_us|, that are there at once. */
+static void again_for(struct story *s, const char *kind, unsigned reason, unsigned tasks,
+		      uint64_t each_us)
+{
+	story_begin(s);
+	story_say(s, "source.io", "on");
+	for (unsigned task = 1; task <= tasks; task++)
+		story_spawn(s, 0, task, ASK, kind);
+	story_unpark(s, 0, 0, 0);
+	for (uint64_t i = 0; i < SECONDS(4) / each_us; i++) {
+		if (reason)
+			story_wake_by(s, i * each_us, 255, 1 + i % tasks, reason);
+		story_poll(s, 0, i * each_us + 1, (i + 1) * each_us - 3, 1 + i % tasks, ASK);
+	}
+	/* The last one is long by the machine's doing. */
+	story_poll(s, 0, SECONDS(4), SECONDS(4) + MS(12), 1, ASK);
+	story_off_cpu(s, 0, SECONDS(4) + MS(12), 1, 0, MS(11));
+	story_park(s, 0, SECONDS(4) + MS(12), 0);
+	end(s, SECONDS(4) + MS(12));
+}
+
+static void test_callback_that_is_called_again_at_once_works_for_nothing(void)
+{
+	static const struct {
+		const char *kind;
+		unsigned reason;
+		uint64_t each_us;
+	} cases[] = { { "timer", D9__WAKE_TIMER, 20 },
+		      { "timer", D9__WAKE_TIMER, 55 },
+		      { "idle", 0, 20 },
+		      { "idle", 0, 55 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct story s;
+
+		again_for(&s, cases[i].kind, cases[i].reason, 1, cases[i].each_us);
+		CU_ASSERT_STRING_EQUAL(for_nothing(&s)->check, "works-for-nothing");
+		CU_ASSERT_EQUAL(for_nothing(&s)->severity, D9__CRITICAL);
+		CU_ASSERT(has(for_nothing(&s)->brief, "is called again at once"));
+		CU_ASSERT_PTR_NULL(for_nothing(&s)->time);
+		CU_ASSERT_STRING_EQUAL(saturated(&s)->check, "");
+		story_free(&s);
+	}
+}
+
+/* Pieces of a job, timers of many connections, and a descriptor that is ready again. */
+static void test_callback_that_does_a_piece_each_time_is_no_finding(void)
+{
+	static const struct {
+		const char *kind;
+		unsigned reason, tasks;
+		uint64_t each_us;
+	} cases[] = { { "idle", 0, 1, 200 },
+		      { "timer", D9__WAKE_TIMER, 1, 200 },
+		      { "timer", D9__WAKE_TIMER, 100, 20 },
+		      { "io", D9__WAKE_FD, 1, 20 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct story s;
+
+		again_for(&s, cases[i].kind, cases[i].reason, cases[i].tasks, cases[i].each_us);
+		CU_ASSERT_STRING_EQUAL(for_nothing(&s)->check, "");
+		story_free(&s);
+	}
+}
+
 /* It may have done anything else in the other calls. */
 static void test_callback_that_reads_in_few_of_its_calls_is_no_finding(void)
 {
@@ -540,6 +606,10 @@ static CU_TestInfo tests[] = {
 	  test_callback_whose_reads_bring_data_is_no_finding },
 	{ "a callback that reads in few of its calls is no finding",
 	  test_callback_that_reads_in_few_of_its_calls_is_no_finding },
+	{ "a callback that is called again at once works for nothing",
+	  test_callback_that_is_called_again_at_once_works_for_nothing },
+	{ "a callback that does a piece each time is no finding",
+	  test_callback_that_does_a_piece_each_time_is_no_finding },
 	{ "a loop that is busy for three seconds is at its limit",
 	  test_loop_that_is_busy_for_three_seconds_is_at_its_limit },
 	{ "a loop that is busy for a fifth of the trace is at its limit",
