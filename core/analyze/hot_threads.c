@@ -259,7 +259,7 @@ static void set_frame(struct d9__hot_function *function, const struct d9__stack 
 	size_t frame = off_cpu ? asking_frame(stack, leaf) : leaf;
 
 	function->frame = stack->names[frame];
-	if (frame != leaf && stack->names[leaf].known)
+	if (frame != leaf && stack->names[leaf].known && !d9__frame_is_ours(&stack->names[leaf]))
 		function->inside = stack->names[leaf].function;
 	/* The addresses of a binary without symbols are as many as its instructions. */
 	if (!function->frame.known)

@@ -158,6 +158,24 @@ static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(vo
 	free_stack(stack);
 }
 
+/* The kernel took the CPU while the recorder worked for the thread. */
+static void test_a_thread_is_not_told_inside_of_the_recorder(void)
+{
+	struct d9__stack *stack = make_stack(1, 0x7f0000000200, "d9__poll_begin_other", true);
+	struct d9__hot_function *functions;
+	size_t n;
+
+	stack->names[0].module = "libdial9.so.0";
+	add(11, "first", true, stack, 1);
+	functions = d9__hot_functions_off(&threads, 1, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
+	CU_ASSERT_PTR_NULL(functions[0].inside);
+	free(functions);
+	d9__hot_threads_release(&threads);
+	free_stack(stack);
+}
+
 static void test_switches_of_slices_are_scaled_and_calls_that_block_are_not(void)
 {
 	const struct d9__sampled in_slice = { .tid = 11, .off_cpu = true, .in_slice = true };
@@ -243,7 +261,9 @@ int main(void)
 		  test_code_without_names_is_one_per_module },
 		{ "a thread leaves the CPU in the program and not in the kernel",
 		  test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel },
-		{ "switches of slices are scaled, and calls that block are not",
+		{ "a thread is not told inside of the recorder",
+	  test_a_thread_is_not_told_inside_of_the_recorder },
+	{ "switches of slices are scaled, and calls that block are not",
 		  test_switches_of_slices_are_scaled_and_calls_that_block_are_not },
 		{ "functions off the CPU are told by time",
 		  test_functions_off_the_cpu_are_told_by_time },
