@@ -224,6 +224,7 @@ static void update_stall(struct d9__stall *stall, struct d9__worker *worker,
 	stall->on_samples = call->on_samples;
 	stall->sampled_ns = call->on_samples * period_ns;
 	stall->off_samples = call->off_samples;
+	stall->off_stack = call->off_stack;
 	stall->span = call->span;
 	stall->span_ns = call->span_ns;
 	stall->nested_ns = call->nested_ns;
@@ -278,6 +279,8 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 	call->user_run = piece->users.run;
 	call->on_samples += piece->on_samples;
 	call->off_samples += piece->off_samples;
+	if (piece->off_stack)
+		call->off_stack = piece->off_stack;
 	add_inner(&call->inner, &piece->inner);
 	if (piece->span_ns > call->span_ns) {
 		call->span = piece->span;

@@ -98,6 +98,40 @@ size_t d9__hot_leaf(const struct d9__stack *stack)
 	return own < stack->n ? own : stack->n - 1;
 }
 
+/* Frames of the kernel that are told, without its scheduler: its entry is everywhere, too. */
+#define KERNEL_TOLD 5
+
+static bool is_kernels(const struct d9__stack *stack, size_t i)
+{
+	return stack->addresses[i] >> 63;
+}
+
+const char *d9__hot_left_cpu(const struct d9__stack *stack, char *buf, size_t size)
+{
+	size_t kernel = 0, first = 0, used, i;
+
+	buf[0] = '\0';
+	if (!stack || !stack->names || !size)
+		return buf;
+	while (kernel < stack->n && is_kernels(stack, kernel))
+		kernel++;
+	i = kernel;
+	while (i < stack->n && d9__frame_is_ours(&stack->names[i]))
+		i++;
+	if (i == stack->n)
+		return buf;
+	used = (size_t)snprintf(buf, size, "%.96s", stack->names[i].function);
+	while (first < kernel && strstr(stack->names[first].function, "schedule"))
+		first++;
+	if (kernel > first + KERNEL_TOLD)
+		kernel = first + KERNEL_TOLD;
+	for (i = kernel; i > first && used < size; i--)
+		used += (size_t)snprintf(buf + used, size - used, "%s%.48s%s",
+					 i == kernel ? " (" : ", ", stack->names[i - 1].function,
+					 i == first + 1 ? ")" : "");
+	return buf;
+}
+
 const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack)
 {
 	for (size_t i = stack->names ? inside(stack) : 0; i; i--)

@@ -49,6 +49,12 @@ bool d9__hot_calls_loop(const struct d9__callback *callback, const struct d9__st
  * are. */
 size_t d9__hot_leaf(const struct d9__stack *stack);
 
+/*
+ * "socket (expand_files, expand_fdtable, synchronize_rcu)" into |buf|: where a thread left the CPU
+ * with |stack|, and how far the kernel had come; "" without names.  Returns |buf|.
+ */
+const char *d9__hot_left_cpu(const struct d9__stack *stack, char *buf, size_t size);
+
 /* The outermost frame of the program inside the callback whose stack it is, which its library called; NULL: none is known. */
 const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack);
 

@@ -246,6 +246,7 @@ static int count_in_poll(struct d9__samples *samples, const struct d9__sampled *
 	if (sampled->off_cpu) {
 		samples->off_in_polls++;
 		worker->polls_with_off += piece->off_samples++ == 0;
+		piece->off_stack = stack;
 		piece->users.off_samples += piece->users.open > 0;
 		callback->off_samples++;
 		callback->switches += sampled->in_slice;

@@ -41,6 +41,7 @@ struct d9__stall {
 	uint64_t nested_ns, nested_parked_ns, nested_calls; /* of loops that it ran: struct d9__call */
 	unsigned depth;
 	unsigned on_samples, off_samples;
+	const struct d9__stack *off_stack; /* of the latest of the latter; NULL: none; borrowed */
 	uint64_t sampled_ns; /* of CPU time, that the former stand for; 0: not known */
 
 	/* Bounds of the CPU time it used, from its worker's parks. */

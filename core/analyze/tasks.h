@@ -22,6 +22,7 @@ struct d9__call {
 	unsigned pieces; /* 0: none */
 	bool open_ended;
 	unsigned on_samples, off_samples;
+	const struct d9__stack *off_stack; /* as in struct d9__piece */
 	uint64_t start_ns, total_ns;
 	uint64_t number; /* of its callback's calls, from 0 */
 	uint64_t run, piece, delay_ns; /* as in struct d9__call_end */

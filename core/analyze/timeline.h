@@ -32,6 +32,7 @@ struct d9__piece {
 	bool open, open_ended;
 	bool resumed; /* goes on with a call that a nested loop had cut */
 	unsigned on_samples, off_samples;
+	const struct d9__stack *off_stack; /* of the latest of the latter; NULL: none */
 	unsigned whole_spans;
 	struct d9__inner inner; /* the function with most of the time */
 

@@ -3,7 +3,9 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "analyze/hot.h"
 #include "findings/advice.h"
 #include "findings/check_calls.h"
 #include "findings/check_parts.h"
@@ -46,7 +48,7 @@ static void add_stall(struct d9__findings *findings, struct d9__finding *finding
 					 .worker = stall->worker,
 					 .task = stall->task,
 					 .callback = stall->culprit };
-	char victims[512], place[512], samples[64] = "", taken[160];
+	char victims[512], place[512], samples[512] = "", taken[160], left[384];
 
 	d9__call_describe_victims(stall, victims, sizeof(victims));
 	d9__call_describe_place(stall, place, sizeof(place));
@@ -54,6 +56,11 @@ static void add_stall(struct d9__findings *findings, struct d9__finding *finding
 	if (stall->on_samples + stall->off_samples)
 		snprintf(samples, sizeof(samples), ", %u on-CPU and %u off-CPU samples",
 			 stall->on_samples, stall->off_samples);
+	/* Where no call was told that blocks. */
+	if (!stall->blocked_ns && d9__stall_verdict(stall) == D9__STALL_OFF_CPU &&
+	    d9__hot_left_cpu(stall->off_stack, left, sizeof(left))[0])
+		snprintf(samples + strlen(samples), sizeof(samples) - strlen(samples), " in %s",
+			 left);
 	d9__finding_add_evidence(findings, finding, &evidence, "ran for %s%s%s%s%s%s%s",
 				 d9__units_ns(stall->culprit_ns).text,
 				 stall->open ? " at least, and had not ended" : "", taken,

@@ -116,6 +116,9 @@ def check_polls():
               p["location"].rsplit("/", 1)[-1], p["on_cpu_samples"], p["off_cpu_samples"])
              for p in polls["longest"]]
     equal("longest polls", found, longest)
+    first = report["findings"][0]
+    equal("kernel stack of the longest poll in the first finding",
+          "expand_files, expand_fdtable, synchronize_rcu" in first["evidence"][0]["text"], True)
     places = {
         "metrics-service/src/axum_traced.rs:173:32": (33473, 10300, 50280303, 82, 864),
         "hyper-util-0.1.20/src/rt/tokio.rs:115:9": (3232, 19030, 398001, 177, 13),

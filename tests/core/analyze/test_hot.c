@@ -341,9 +341,48 @@ static void test_what_the_recorder_asks_for_is_not_called_by_the_program(void)
 	free_stack(ours);
 }
 
+/* Of a thread that left the CPU inside of socket(), called by the recorder's hook. */
+static void test_place_where_a_thread_left_the_cpu_has_the_kernel_s_functions(void)
+{
+	static struct d9__frame_name names[] = {
+		{ .function = "__schedule" },
+		{ .function = "schedule_timeout" },
+		{ .function = "__wait_for_common" },
+		{ .function = "synchronize_rcu" },
+		{ .function = "expand_fdtable" },
+		{ .function = "expand_files" },
+		{ .function = "alloc_fd" },
+		{ .function = "do_syscall_64" },
+		{ .function = "hook_socket", .module = "libdial9-preload.so" },
+		{ .function = "socket", .module = "libc.so.6" },
+		{ .function = "ask", .module = "app" },
+	};
+	size_t n = sizeof(names) / sizeof(names[0]);
+	struct d9__stack *stack = calloc(1, sizeof(*stack) + n * sizeof(stack->addresses[0]));
+	char text[256], few[8];
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stack);
+	stack->n = n;
+	for (size_t i = 0; i < n; i++)
+		stack->addresses[i] = (i < 8 ? UINT64_C(0xffffffff81000000) : 0x401000) + i;
+	CU_ASSERT_STRING_EQUAL(d9__hot_left_cpu(stack, text, sizeof(text)), "");
+	CU_ASSERT_STRING_EQUAL(d9__hot_left_cpu(NULL, text, sizeof(text)), "");
+	stack->names = names;
+	CU_ASSERT_STRING_EQUAL(d9__hot_left_cpu(stack, text, sizeof(text)),
+			       "socket (alloc_fd, expand_files, expand_fdtable, synchronize_rcu, "
+			       "__wait_for_common)");
+	CU_ASSERT_STRING_EQUAL(d9__hot_left_cpu(stack, few, sizeof(few)), "socket ");
+	/* All in the kernel: where the program was is not known. */
+	stack->n = 8;
+	CU_ASSERT_STRING_EQUAL(d9__hot_left_cpu(stack, text, sizeof(text)), "");
+	free(stack);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "the place where a thread left the CPU has the kernel's functions",
+		  test_place_where_a_thread_left_the_cpu_has_the_kernel_s_functions },
 		{ "what a library without names does is told by its module",
 		  test_what_a_library_without_names_does_is_told_by_its_module },
 		{ "what a library does is told as the function that asked for it",
