@@ -23,6 +23,9 @@
 #define LEAST_NS      D9__SECOND_NS
 #define CRITICAL_PART 0.5
 
+/* Where short times between rounds have one in so many parts of the time, rounds are short, too. */
+#define BETWEEN_PART 50
+
 /* Fewer stretches are chance, or something that is done once. */
 #define OFTEN 3
 
@@ -67,7 +70,8 @@ static bool is_share(const struct held *held, const struct d9__owners *owners)
 /* Whether a stretch without a callback is many rounds that did not wait, and no long one. */
 static bool are_many_rounds(const struct held *held, const struct d9__owners *owners)
 {
-	return held->rounds && owners->awake_ns / held->rounds < EACH_NS;
+	return (held->rounds && owners->awake_ns / held->rounds < EACH_NS) ||
+	       BETWEEN_PART * held->time->outside_short_ns >= owners->left_ns;
 }
 
 static enum d9__severity severity_of(const struct d9__findings *findings,
@@ -161,8 +165,8 @@ void d9__check_held_by_library(struct d9__findings *findings, size_t number)
 	    d9__finding_told(findings, "source-time") ||
 	    d9__finding_told(findings, "stuck-callback"))
 		return;
-	if ((held.time->round_n >= OFTEN && d9__hold_is_long(findings, &hold) &&
-	     !are_many_rounds(&held, owners)) ||
-	    is_share(&held, owners))
+	if (!are_many_rounds(&held, owners) &&
+	    ((held.time->round_n >= OFTEN && d9__hold_is_long(findings, &hold)) ||
+	     is_share(&held, owners)))
 		held_by_library(findings, worker, owners, &held);
 }

@@ -74,9 +74,10 @@ static void go_round(struct story *s, uint64_t rounds, uint64_t wait_us, bool by
 	story_unpark(s, 0, 0, 0);
 	for (uint64_t us = 1; us < SECONDS(4); us += MS(100)) {
 		story_poll(s, 0, us, us + 10, 2, TICK);
-		story_source_time(s, 0, us + 20, 1, "prepare", rounds / 10, MS(3), 10);
+		if (rounds)
+			story_source_time(s, 0, us + 20, 1, "prepare", rounds / 10, MS(3), 10);
 		if (by_itself)
-			story_source_time(s, 0, us + 20, 0, "between", rounds / 10, MS(6), 10);
+			story_source_time(s, 0, us + 20, 0, "between", 50000, MS(6), 10);
 		for (uint64_t at = us + 100; wait_us && at + wait_us < us + MS(100);
 		     at += wait_us) {
 			story_park(s, 0, at, 0);
@@ -107,13 +108,19 @@ static void test_source_that_is_only_asked_is_no_finding(void)
 	static const struct {
 		uint64_t rounds, wait_us;
 		bool by_itself;
-	} cases[] = { { 500, 0, false }, { 2000, MS(2), false }, { 500000, 0, true } };
+	} cases[] = { { 500, 0, false },
+		      { 2000, MS(2), false },
+		      { 500000, 0, true },
+		      { 0, 0, true } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct story s;
 
 		go_round(&s, cases[i].rounds, cases[i].wait_us, cases[i].by_itself);
 		CU_ASSERT(!has(empty_wakes(&s)->brief, "its loop not wait"));
+		/* Nor are rounds of a program that does not wait the library's. */
+		if (cases[i].by_itself)
+			CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "inside-library")->check, "");
 		story_free(&s);
 	}
 }
