@@ -329,7 +329,7 @@ static void check_does_not_wait(struct d9__findings *findings, size_t number)
 
 	for (size_t i = 0; i < owners->n; i++)
 		if (owners->items[i].kind == D9__OWNER_CALLBACK)
-			ns = less(ns, owners->items[i].ns);
+			ns = d9__u64_minus(ns, owners->items[i].ns);
 	share = d9__owners_share(owners, ns);
 	if (owners->left_ns >= EMPTY_LEAST_NS && share >= EMPTY_SHARE &&
 	    d9__finding_rate(rounds, owners->left_ns) >= ROUNDS_RATE &&
