@@ -275,7 +275,7 @@ static void test_calls_that_block_between_rounds_are_told_however_short_they_are
 	naps(&s, reads);
 	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "sleeps-between");
 	CU_ASSERT_EQUAL(sleeps(&s)->severity, D9__CRITICAL);
-	CU_ASSERT_STRING_EQUAL(sleeps(&s)->brief, "sleeps between rounds, 92 % of the time, "
+	CU_ASSERT_STRING_EQUAL(sleeps(&s)->brief, "sleeps between rounds, 95 % of the time, "
 						  "2.00 ms each, 600 calls");
 	CU_ASSERT(has(sleeps(&s)->message, "in read()"));
 	CU_ASSERT(has(sleeps(&s)->message, "callbacks were ready in 600 of 600 times"));
