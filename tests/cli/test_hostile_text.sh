@@ -85,9 +85,11 @@ for first in $firsts; do
 	looks_clean serve "$folder"
 	within=
 	looks_clean serve "$folder.none"
+	# Each by itself: joined, each text would come thousands of times, or never if one of them is empty.
 	for format in table csv jsonl json; do
-		looks_clean query -f $format "$trace" 'SELECT * FROM events, metadata'
-		looks_clean query -f $format "$trace" 'SELECT * FROM callbacks, findings, tasks, spans'
+		for table in events metadata callbacks findings tasks spans; do
+			looks_clean query -f $format "$trace" "SELECT * FROM $table"
+		done
 	done
 	looks_clean query "$trace" "SELECT '$override' AS '$override', $override"
 	looks_clean query "$trace" ".$override"
