@@ -12,6 +12,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 export CONFIG_SITE="$dir/none"
+# With Debian's sh configure takes a third less.
+export CONFIG_SHELL=/bin/sh
 
 # Every .pc file of this machine, so that one can be taken away.
 mkdir pc
