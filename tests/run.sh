@@ -91,10 +91,11 @@ stage_with() {
 }
 
 # What was compiled on this machine before is not compiled again, wherever that tree was: with a relative way to the sources, and
-# ccache's names for the compilers, all its commands are the same.  Tests have the compilers themselves.
+# ccache's names for the compilers, all its commands are the same.  Of what is compiled the first time, which may be all, it
+# looks at the files that the compiler has read, and preprocesses none before.  Tests have the compilers themselves.
 ln -sfn "$top" "$build/source"
 compilers() {
-	[ ! -d /usr/lib/ccache ] || export PATH="/usr/lib/ccache:$PATH" CCACHE_NOHASHDIR=yes
+	[ ! -d /usr/lib/ccache ] || export PATH="/usr/lib/ccache:$PATH" CCACHE_NOHASHDIR=yes CCACHE_DEPEND=yes
 }
 
 # configure_and_build DIR "TARGET..." ARG...
