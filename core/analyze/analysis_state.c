@@ -220,6 +220,7 @@ static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
 		if (worker)
 			d9__loop_time_between(
 				&worker->loop_time,
+				d9_event_known_u64(event, D9_SOURCE_TIME_CALLS, 0),
 				d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0));
 		return 0;
 	}

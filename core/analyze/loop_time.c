@@ -307,8 +307,9 @@ void d9__loop_time_outside_held(struct d9__loop_time *time, uint64_t ns)
 	time->outside_held_ns += ns;
 }
 
-void d9__loop_time_between(struct d9__loop_time *time, uint64_t ns)
+void d9__loop_time_between(struct d9__loop_time *time, uint64_t n, uint64_t ns)
 {
+	time->outside_short_n += n;
 	time->between_ns += ns;
 }
 
@@ -359,6 +360,7 @@ void d9__loop_time_subtract(struct d9__loop_time *time, const struct d9__loop_ti
 	take(&time->outside_ready_ns, before->outside_ready_ns);
 	take(&time->outside_held_ns, before->outside_held_ns);
 	take(&time->outside_n, before->outside_n);
+	take(&time->outside_short_n, before->outside_short_n);
 	take(&time->round_n, before->round_n);
 	take(&time->round_long_ns, before->round_long_ns);
 	take(&time->stopped_ns, before->stopped_ns);

@@ -39,6 +39,7 @@ struct d9__loop_time {
 	uint64_t outside_max_ns,
 		outside_max_at_ns; /* the longest such time: at work for no less, by readings */
 	uint64_t outside_n;	   /* of a millisecond and more */
+	uint64_t outside_short_n;  /* of shorter ones */
 	uint64_t outside_first_ns,
 		outside_last_ns; /* when the first of these began, the last ended */
 
@@ -108,8 +109,8 @@ void d9__loop_time_outside(struct d9__loop_time *time, uint64_t from_ns, uint64_
 /* There calls blocked for |ns| that are no wait for the loop's sake. */
 void d9__loop_time_outside_held(struct d9__loop_time *time, uint64_t ns);
 
-/* It was outside for |ns| in all, in times too short to be told one by one. */
-void d9__loop_time_between(struct d9__loop_time *time, uint64_t ns);
+/* It was outside for |ns| in all, in |n| times too short to be told one by one. */
+void d9__loop_time_between(struct d9__loop_time *time, uint64_t n, uint64_t ns);
 
 /* Of the time that it slept, |ns| were on the CPU. */
 void d9__loop_time_burnt(struct d9__loop_time *time, uint64_t ns);

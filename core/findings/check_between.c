@@ -20,6 +20,9 @@
 /* A program that starts may look into its loop now and then for so long. */
 #define START_NS (500 * D9__MS_NS)
 
+/* A loop that is asked for events so many times a second, and never waits, is asked for nothing. */
+#define ASKED_RATE 1000
+
 /* Functions that are told apart. */
 #define FUNCTIONS_MAX 16
 
@@ -140,7 +143,28 @@ static const char *find_function(const struct d9__analysis *a, const struct d9__
 	return most && most->n >= D9__HOT_FEW ? most->name : NULL;
 }
 
+const char *d9__finding_runner(const struct d9__findings *findings)
+{
+	const struct d9__frame_name *runner = find_runner(findings->analysis);
+
+	return runner ? name_called(runner, NULL) : NULL;
+}
+
 /* ---- the check ---- */
+
+bool d9__finding_never_waits(const struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__owners *owners = &findings->owners[worker->number];
+	const struct d9__owner *library = d9__owners_find(owners, D9__OWNER_LIBRARY);
+	const struct d9__loop_time *time = &worker->loop_time;
+	uint64_t long_ns = d9__u64_minus(time->outside_ns, time->outside_short_ns),
+		 rounds = time->outside_n + time->outside_short_n;
+
+	return owners->left_ns >= D9__SECOND_NS && 10 * owners->asleep_ns < owners->left_ns &&
+	       d9__owners_share(owners, long_ns) < SHARE && library &&
+	       library->ns >= time->outside_ns &&
+	       d9__finding_rate(rounds, owners->left_ns) >= ASKED_RATE;
+}
 
 static struct d9__hold hold_of(const struct d9__worker *worker)
 {
@@ -192,9 +216,15 @@ static void between_rounds(struct d9__findings *findings, const struct d9__worke
 		name, worker->id, d9__units_ns(time->outside_ns).text, 100 * share,
 		d9__units_ns(time->outside_max_ns).text);
 	d9__finding_set_name(findings, finding, name, strlen(name));
-	d9__finding_set_brief(findings, finding,
-			      "holds the loop %s between rounds, %.0f %% of the time",
-			      d9__units_ns(time->outside_max_ns).text, 100 * share);
+	if (time->outside_max_ns < D9__MS_NS)
+		d9__finding_set_brief(findings, finding,
+				      "works between rounds for %.0f %% of the time, each time "
+				      "under 1 ms",
+				      100 * share);
+	else
+		d9__finding_set_brief(findings, finding,
+				      "holds the loop %s between rounds, %.0f %% of the time",
+				      d9__units_ns(time->outside_max_ns).text, 100 * share);
 	if (finding)
 		finding->hot = d9__hot_describe(&worker->beside, false);
 	d9__finding_add_evidence(findings, finding,
@@ -242,7 +272,7 @@ void d9__check_between_rounds(struct d9__findings *findings)
 		const struct d9__owners *owners = &findings->owners[i];
 		struct d9__hold hold = hold_of(worker);
 
-		if (!time->outside_ns ||
+		if (!time->outside_ns || d9__finding_never_waits(findings, worker) ||
 		    (sleeps_outside(time, owners) && !are_waited_for(worker, owners)))
 			continue;
 		if (d9__hold_is_long(findings, &hold) ||
@@ -314,10 +344,9 @@ static bool naps(const struct d9__worker *worker, const struct d9__owners *owner
  */
 static uint64_t held_ns(const struct d9__owners *owners)
 {
-	for (size_t i = 0; i < owners->n; i++)
-		if (owners->items[i].kind == D9__OWNER_BETWEEN)
-			return owners->items[i].blocked_ns;
-	return 0;
+	const struct d9__owner *between = d9__owners_find(owners, D9__OWNER_BETWEEN);
+
+	return between ? between->blocked_ns : 0;
 }
 
 /* |worker|'s thread calls functions between rounds that block. */

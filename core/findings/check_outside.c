@@ -348,6 +348,40 @@ uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker
 	return awake_ns > told_ns ? awake_ns - told_ns : 0;
 }
 
+/* |worker|'s loop is asked for events again and again, and is never let wait for one. */
+static void never_waits(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__owners *owners = &findings->owners[worker->number];
+	const struct d9__loop_time *time = &worker->loop_time;
+	const struct d9__owner *library = d9__owners_find(owners, D9__OWNER_LIBRARY);
+	uint64_t rounds = time->outside_n + time->outside_short_n,
+		 ns = library->ns + time->outside_ns,
+		 rate = d9__finding_rate(rounds, owners->left_ns);
+	double share = d9__owners_share(owners, ns);
+	const char *runner = d9__finding_runner(findings), *name = runner ? runner : "the program";
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, share >= 0.5 ? D9__CRITICAL : D9__WARNING, ns,
+		"Let the loop wait (event_base_loop() without EVLOOP_NONBLOCK, ev_run() without "
+		"EVRUN_NOWAIT, g_main_context_iteration(context, TRUE)): it comes back when there "
+		"is something to do, and who asks again and again burns a CPU for that.",
+		"%s asks worker %" PRIu64 "'s loop for events %s times a second and never lets it "
+		"wait for one: %.0f %% of the time go into asking, %s a time.",
+		name, worker->id, d9__units_count(rate).text, 100 * share,
+		d9__units_ns(rounds ? ns / rounds : 0).text);
+	d9__finding_set_name(findings, finding, name, strlen(name));
+	d9__finding_set_brief(
+		findings, finding,
+		"never lets the loop wait: asks %s times a second, %.0f %% of the time",
+		d9__units_count(rate).text, 100 * share);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence) { .has_worker = true,
+							  .worker = worker->id },
+				 "%s rounds; callbacks had %s", d9__units_count(rounds).text,
+				 d9__units_ns(time->callback_ns).text);
+}
+
 #define FEW_TASKS 100
 
 static void loop_overhead(struct d9__findings *findings, const struct d9__worker *worker, uint64_t own_ns)
@@ -400,7 +434,9 @@ void d9__check_loop_overhead(struct d9__findings *findings)
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		uint64_t own_ns = d9__worker_own_ns(a, a->timeline.items[i]);
 
-		if (10 * own_ns >= 4 * length_of(a) && own_ns > 2 * d9__worker_busy_ns(a->timeline.items[i]))
+		if (d9__finding_never_waits(findings, a->timeline.items[i]))
+			never_waits(findings, a->timeline.items[i]);
+		else if (10 * own_ns >= 4 * length_of(a) && own_ns > 2 * d9__worker_busy_ns(a->timeline.items[i]))
 			loop_overhead(findings, a->timeline.items[i], own_ns);
 	}
 }

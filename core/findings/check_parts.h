@@ -50,6 +50,14 @@ uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker
 void d9__check_idle_workers(struct d9__findings *findings);
 
 /* check_between.c */
+
+/* Whether |worker|'s loop never waits, and is hardly more than asked for events: what lies between
+ * its rounds is the asking. */
+bool d9__finding_never_waits(const struct d9__findings *findings, const struct d9__worker *worker);
+
+/* The program's function that runs the loop, as samples found one in it; NULL: not known. */
+const char *d9__finding_runner(const struct d9__findings *findings);
+
 void d9__check_between_rounds(struct d9__findings *findings);
 void d9__check_sleeps_between(struct d9__findings *findings);
 

@@ -254,6 +254,14 @@ struct d9__owners *d9__owners_make(const struct d9__sums *sums)
 	return all;
 }
 
+const struct d9__owner *d9__owners_find(const struct d9__owners *owners, enum d9__owner_kind kind)
+{
+	for (size_t i = 0; i < owners->n; i++)
+		if (owners->items[i].kind == kind)
+			return &owners->items[i];
+	return NULL;
+}
+
 double d9__owners_share(const struct d9__owners *owners, uint64_t ns)
 {
 	return owners->left_ns ? (double)ns / (double)owners->left_ns : 0;

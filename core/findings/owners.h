@@ -80,6 +80,9 @@ bool d9__owners_move_data(const struct d9__owners *owners);
  */
 bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners *owners);
 
+/* The owner of |kind|, which no callback is; NULL: it has no time. */
+const struct d9__owner *d9__owners_find(const struct d9__owners *owners, enum d9__owner_kind kind);
+
 /* |ns| as a share of what was left to the loop, 0 to 1. */
 double d9__owners_share(const struct d9__owners *owners, uint64_t ns);
 

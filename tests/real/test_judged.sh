@@ -84,6 +84,7 @@ more libevent:ask_between 'sleeps-between ask_sidecar' 'O_NONBLOCK'
 more libev:ask_between 'sleeps-between ask_sidecar' 'O_NONBLOCK'
 judged glib:ask_between 'sleeps-between ask_sidecar' 'O_NONBLOCK'
 judged libev:nap_between 'sleeps-between sleep between rounds' 'Wait in the loop'
+judged libev:ask_loop 'loop-overhead ask_loop' 'Let the loop wait'
 
 # By slept time, whatever the clock says of a write that the kernel interrupted; and advice by the call.
 judged libevent:lock_and_write 'blocked-callback on_request' 'Hold the lock'

@@ -243,14 +243,14 @@ static void test_short_times_between_rounds_are_taken_from_rounds_at_the_end(voi
 {
 	struct d9__loop_time time = { 0 };
 
-	d9__loop_time_between(&time, MS(2));
+	d9__loop_time_between(&time, 1, MS(2));
 	awake(&time, START, START + MS(10), MS(4), MS(10));
-	d9__loop_time_between(&time, MS(1));
+	d9__loop_time_between(&time, 1, MS(1));
 	CU_ASSERT_EQUAL(time.round_ns, MS(6));
 	d9__loop_time_finish(&time);
 	CU_ASSERT_EQUAL(time.round_ns, MS(3));
 	CU_ASSERT_EQUAL(time.outside_ns, MS(3));
-	d9__loop_time_between(&time, MS(100));
+	d9__loop_time_between(&time, 1, MS(100));
 	d9__loop_time_finish(&time);
 	CU_ASSERT_EQUAL(time.outside_ns, MS(6));
 	CU_ASSERT_EQUAL(sum(&time), MS(10));
@@ -343,7 +343,7 @@ static void something_happens(struct d9__loop_time *time, uint64_t *state, uint6
 		d9__loop_time_outside(time, from_ns, to_ns);
 		return;
 	case 4:
-		d9__loop_time_between(time, some_ns(state));
+		d9__loop_time_between(time, 1, some_ns(state));
 		return;
 	case 5:
 		d9__loop_time_burnt(time, some_ns(state));

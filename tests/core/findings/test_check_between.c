@@ -546,6 +546,53 @@ static void test_few_samples_name_no_function(void)
 	story_free(&s);
 }
 
+/* ---- a loop that never waits ---- */
+
+/* For 2 s the loop is asked |rate| times a second, for |between_ms| of each 100 ms between rounds,
+ * and sleeps for |asleep_ms| of them. */
+static void asks(struct story *s, unsigned rate, unsigned between_ms, unsigned asleep_ms)
+{
+	story_begin(s);
+	story_say(s, "loop.libevent.capabilities", "poll=full,park=on,wake=full,task_end=partial");
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t us = MS(100 * i), awake_us = MS(100 - asleep_ms);
+
+		story_unpark(s, 0, us, i * awake_us + 1);
+		story_poll(s, 0, us + 10, us + 20, 1, TICK);
+		story_source_time(s, 0, us + 30, 0, "between", rate / 10, MS(between_ms), 900);
+		story_park(s, 0, us + awake_us, (i + 1) * awake_us + 1);
+	}
+	story_unpark(s, 0, MS(2000), 20 * MS(100 - asleep_ms) + 1);
+	story_analyse(s);
+}
+
+static void test_loop_that_is_asked_for_events_and_never_waits_is_told_as_that(void)
+{
+	struct story s;
+	const struct d9__finding *finding;
+
+	asks(&s, 100000, 20, 0);
+	finding = story_finding(&s, 0);
+	CU_ASSERT_STRING_EQUAL(finding->check, "loop-overhead");
+	CU_ASSERT_EQUAL(finding->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(finding->brief, "never lets the loop wait: asks 100,000 times a "
+					       "second, 100 % of the time");
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "");
+	story_free(&s);
+	/* Of more work than asking the work is told; it may be one that looks at its loop. */
+	asks(&s, 100000, 70, 0);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "between-rounds");
+	CU_ASSERT_STRING_EQUAL(between(&s)->brief,
+			       "works between rounds for 70 % of the time, each time under 1 ms");
+	story_free(&s);
+	asks(&s, 900, 20, 0);
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
+	story_free(&s);
+	asks(&s, 100000, 20, 50);
+	CU_ASSERT_STRING_EQUAL(between(&s)->check, "between-rounds");
+	story_free(&s);
+}
+
 /* ---- before the first round ---- */
 
 /* The thread of worker 0 computes for 2 s and runs a loop for 2 s then. */
@@ -603,6 +650,8 @@ static void test_time_before_the_first_round_is_told_beside_with_its_function(vo
 }
 
 static CU_TestInfo tests[] = {
+	{ "loop that is asked for events and never waits is told as that",
+	  test_loop_that_is_asked_for_events_and_never_waits_is_told_as_that },
 	{ "time before the first round is told beside, with its function",
 	  test_time_before_the_first_round_is_told_beside_with_its_function },
 	{ "a tenth of the time between rounds is a finding",

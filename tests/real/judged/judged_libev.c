@@ -222,6 +222,16 @@ static void nap_between(bool innocent, double seconds)
 	}
 }
 
+/* Asks its loop for events all the time.  The innocent twin lets it wait. */
+static void ask_loop(bool innocent, double seconds)
+{
+	struct ev_loop *loop = EV_DEFAULT;
+
+	add_clients(loop);
+	while (judged_now() < begun + seconds)
+		ev_run(loop, innocent ? EVRUN_ONCE : EVRUN_NOWAIT);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct judged programs[] = {
@@ -232,6 +242,7 @@ int main(int argc, char **argv)
 		{ "stale_between", stale_between },
 		{ "sleep_between", sleep_between },
 		{ "nap_between", nap_between },
+		{ "ask_loop", ask_loop },
 		{ NULL, NULL },
 	};
 
