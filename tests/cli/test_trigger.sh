@@ -72,7 +72,7 @@ recorded() {
 shown() {
 	echo "$(find "$1" -name 'dump.*.json' | wc -l) manifest, $(find "$1" -name '*.zst' | wc -l) segment"
 	sed 's/"[0-9A-HJKMNP-TV-Z]\{26\}"/"ID"/; s/"20[0-9T:.-]*Z"/"TIME"/; s/"value": [0-9]*/"value": N/; s/"bytes": [0-9]*/"bytes": N/' "$1"/*/dump.*.json
-	"$dial9" report --color never "$1" | sed '/ awake/d' | sed -n 's/[0-9.]* m\{0,1\}s\>/T/g; s/of [0-9]* calls/of N calls/; s/[0-9]* % of the time/N % of the time/; s/^\(nothing else found\).*/\1/; 2,3p' | sed 's/  *prog\.c.*//'
+	COLUMNS=200 "$dial9" report --color never "$1" | sed '/ awake/d' | sed -n 's/[0-9.]* m\{0,1\}s\>/T/g; s/of [0-9]* calls/of N calls/; s/[0-9]* % of the time/N % of the time/; s/^\(nothing else found\).*/\1/; 2,3p' | sed 's/  *prog\.c.*//'
 }
 
 say "a callback that took too long, in flight mode"
@@ -153,5 +153,5 @@ say "the environment's mistakes are in the recorder's log"
 DIAL9_TRIGGERS='pol > 1s; fine: poll > 100s' "$dial9" record --quiet -o tr2 -- sh -c ': >enough; exec ./prog'
 "$dial9" info tr2 | sed -n 's/^ *\(trigger[_.][a-z1.]*\) */\1 /p'
 "$dial9" events -e RecorderLogEvent tr2 | sed -n 's/.*"text":"\(trigger [^"]*\)".*/\1/p'
-"$dial9" report --color never tr2 | sed '/ awake/d' | sed -n '2,3{/trigger/p;}'
+COLUMNS=200 "$dial9" report --color never tr2 | sed '/ awake/d' | sed -n 2p
 finish ''

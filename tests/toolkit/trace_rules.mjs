@@ -77,7 +77,7 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 			terminated.set(v.task_id, time);
 		}
 		// Of these, 0 is a loop outside of callbacks.
-		if (['StuckPollEvent', 'LastSignEvent', 'SourceTimeEvent', 'TaskIoEvent'].includes(name)) return;
+		if (['StuckPollEvent', 'LastSignEvent', 'SourceTimeEvent', 'TaskIoEvent', 'BlockingCallEvent'].includes(name)) return;
 		for (const key of ['task_id', 'woken_task_id'])
 			if (v[key] !== undefined && (v[key] === 0n || v[key] >= 1n << 53n)) bad(16, offset, `${key} ${v[key]}`);
 	};
