@@ -20,6 +20,9 @@
 /* A program that starts may look into its loop now and then for so long. */
 #define START_NS (500 * D9__MS_NS)
 
+/* Of so much time it is told how often a loop is asked, whatever the machine takes. */
+#define LEFT_NS (250 * D9__MS_NS)
+
 /* A loop that is asked for events so many times a second, and never waits, is asked for nothing. */
 #define ASKED_RATE 1000
 
@@ -160,7 +163,7 @@ bool d9__finding_never_waits(const struct d9__findings *findings, const struct d
 	uint64_t long_ns = d9__u64_minus(time->outside_ns, time->outside_short_ns),
 		 rounds = time->outside_n + time->outside_short_n;
 
-	return owners->left_ns >= D9__SECOND_NS && 10 * owners->asleep_ns < owners->left_ns &&
+	return owners->left_ns >= LEFT_NS && 10 * owners->asleep_ns < owners->left_ns &&
 	       d9__owners_share(owners, long_ns) < SHARE && library &&
 	       library->ns >= time->outside_ns &&
 	       d9__finding_rate(rounds, owners->left_ns) >= ASKED_RATE;
