@@ -46,10 +46,13 @@ static void call_behind_held(struct d9__returns *returns)
 	returns->held_ns = 0;
 }
 
-void d9__returns_call(struct d9__returns *returns, unsigned reason, uint64_t delay_ns)
+void d9__returns_call(struct d9__returns *returns, unsigned reason, uint64_t delay_ns, bool looked)
 {
 	bool late = delay_ns != UINT64_MAX && delay_ns >= D9__RETURN_NS;
 
+	/* It is an answer to what the program asked then, as a rule. */
+	if (looked && reason == D9__WAKE_FD)
+		return;
 	if (returns->held_ns && has_waited(reason, delay_ns, D9__MS_NS))
 		call_behind_held(returns);
 	if (!returns->open || !has_waited(reason, delay_ns, D9__RETURN_NS))

@@ -45,8 +45,12 @@ void d9__returns_release(struct d9__returns *returns);
  * the loop's sake. */
 void d9__returns_come(struct d9__returns *returns, uint64_t ns, uint64_t held_ns);
 
-/* A callback begins that became ready for |reason|, |delay_ns| ago; UINT64_MAX: not known. */
-void d9__returns_call(struct d9__returns *returns, unsigned reason, uint64_t delay_ns);
+/*
+ * A callback begins that became ready for |reason|, |delay_ns| ago; UINT64_MAX: not known.
+ * |looked|: the loop had looked at its descriptors since the thread came back, and found it only
+ * later.
+ */
+void d9__returns_call(struct d9__returns *returns, unsigned reason, uint64_t delay_ns, bool looked);
 
 /* The loop slept. */
 void d9__returns_slept(struct d9__returns *returns);

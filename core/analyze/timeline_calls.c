@@ -88,6 +88,20 @@ void d9__timeline_end_gap(struct d9__worker *worker, uint64_t ns)
 	worker->gap.ns = ns - from_ns;
 }
 
+/* Descriptors that one look finds ready are told so close to each other. */
+#define ONE_LOOK_NS (100 * D9__US_NS)
+
+/*
+ * Whether the call that begins at |ns| became ready |delay_ns| ago, behind the first look that
+ * |worker| took at its descriptors since its thread came back.  Looks that find nothing are not
+ * told.
+ */
+static bool is_found_later(const struct d9__worker *worker, uint64_t ns, uint64_t delay_ns)
+{
+	return worker->unpark.valid && worker->unpark.ns >= worker->loop_time.outside_last_ns &&
+	       delay_ns != UINT64_MAX && ns - delay_ns > worker->unpark.ns + ONE_LOOK_NS;
+}
+
 int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			    struct d9__traced_task *task, bool resumed, unsigned local_queue)
 {
@@ -95,7 +109,8 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 
 	d9__timeline_end_gap(worker, ns);
 	if (!resumed && !task->callback->each_round)
-		d9__returns_call(&worker->returns, task->reason, task->next_delay_ns);
+		d9__returns_call(&worker->returns, task->reason, task->next_delay_ns,
+				 is_found_later(worker, ns, task->next_delay_ns));
 	d9__time_period_begin(&worker->period);
 	if (worker->piece.task)
 		worker->piece.task->pieces--;

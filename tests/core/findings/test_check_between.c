@@ -177,6 +177,7 @@ enum { FD_READY = 1, TIMER_DUE = 2 };
 struct naps {
 	unsigned n;
 	uint64_t work_us, sleep_us, parked_us, late_us;
+	uint64_t looks_us;   /* the loop looked for so long before it found them, and slept not */
 	bool alone;	     /* no other is ready with it */
 	const char *call;    /* the thread sleeps in it; NULL: not told */
 	bool uneven, longer; /* longer: every fourth by as much */
@@ -203,6 +204,8 @@ static void naps(struct story *s, struct naps naps)
 		story_park(s, 0, us, cpu_us);
 		us += naps.parked_us;
 		story_unpark(s, 0, us, cpu_us);
+		us += naps.looks_us;
+		cpu_us += naps.looks_us;
 		story_wake(s, us - naps.late_us, 0, 1, naps.late_us ? TIMER_DUE : FD_READY);
 		story_poll(s, 0, us, us + 20, 1, TICK);
 		if (!naps.alone) {
@@ -315,6 +318,24 @@ static void test_waits_of_the_program_s_own_between_rounds_are_no_calls_that_blo
 	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "");
 	CU_ASSERT_EQUAL(s.findings.owners[0].items[0].blocked_ns, 0);
 	story_free(&s);
+}
+
+/* A program that reads its commands, and looks into its loop until the answer to each is there. */
+static void test_descriptors_that_later_looks_find_waited_for_no_call(void)
+{
+	struct naps commands = { .n = 20, .sleep_us = MS(500), .parked_us = 10, .call = "read" };
+
+	commands.alone = true;
+	CU_ASSERT_TRUE(is_told(commands));
+	commands.looks_us = MS(2);
+	CU_ASSERT_FALSE(is_told(commands));
+	commands.looks_us = 50;
+	CU_ASSERT_TRUE(is_told(commands));
+	/* Nor for a sleep that nothing is known of. */
+	CU_ASSERT_FALSE(is_told((struct naps) { 100, 0, MS(20), 10, .looks_us = MS(2) }));
+	/* Timers tell themselves when they were due. */
+	CU_ASSERT_TRUE(
+		is_told((struct naps) { 100, 0, MS(20), 10, .late_us = MS(8), .looks_us = MS(2) }));
 }
 
 static void test_calls_behind_the_last_round_hold_no_loop_up(void)
@@ -671,6 +692,8 @@ static CU_TestInfo tests[] = {
 	  test_calls_that_block_between_rounds_are_told_however_short_they_are },
 	{ "waits of the program's own between rounds are no calls that block",
 	  test_waits_of_the_program_s_own_between_rounds_are_no_calls_that_block },
+	{ "descriptors that later looks find waited for no call",
+	  test_descriptors_that_later_looks_find_waited_for_no_call },
 	{ "calls behind the last round hold no loop up",
 	  test_calls_behind_the_last_round_hold_no_loop_up },
 	{ "sleep between rounds is innocent while nothing waits",
