@@ -16,6 +16,12 @@
 #define BEHIND_NS (50 * D9__MS_NS)
 #define MINUTE_NS (60 * D9__SECOND_NS)
 
+/*
+ * And one in so many of all that callbacks waited.  Of a loop at its limit each waits for its turn,
+ * and one long call has many behind it, to whom it makes no odds.
+ */
+#define BEHIND_PART 200
+
 /* So many long ones are no accident. */
 #define OFTEN 3
 
@@ -37,7 +43,17 @@ static bool is_waited_for(const struct d9__findings *findings, uint64_t behind_n
 
 	if (ns < MINUTE_NS)
 		ns = MINUTE_NS;
-	return (double)behind_ns * MINUTE_NS >= (double)BEHIND_NS * (double)ns;
+	return (double)behind_ns * MINUTE_NS >= (double)BEHIND_NS * (double)ns &&
+	       (double)behind_ns * BEHIND_PART >= (double)a->latency.delays.sum;
+}
+
+/* Whether most long waits have other causes than long calls: the kernel, as a rule, or a queue. */
+static bool have_others(const struct d9__latency *latency)
+{
+	uint64_t others = latency->behind_unfair + latency->behind_backlog +
+			  latency->behind_several + latency->behind_kernel;
+
+	return others > latency->behind_long;
 }
 
 uint64_t d9__hold_limit_ns(const struct d9__findings *findings, const struct d9__worker *worker,
@@ -48,9 +64,9 @@ uint64_t d9__hold_limit_ns(const struct d9__findings *findings, const struct d9_
 	/* Timers that it sets too early are told, and are what waits for it. */
 	if (callback->stale && callback->stale->early)
 		return ns;
-	return ns > D9__LONG_STRETCH_NS && is_waited_for(findings, callback->behind_ns) ?
-		       D9__LONG_STRETCH_NS :
-		       ns;
+	return ns > D9__LONG_STRETCH_NS && is_waited_for(findings, callback->behind_ns)
+		       ? D9__LONG_STRETCH_NS
+		       : ns;
 }
 
 bool d9__hold_is_long(const struct d9__findings *findings, const struct d9__hold *hold)
@@ -66,5 +82,7 @@ enum d9__severity d9__hold_severity(const struct d9__findings *findings,
 		return D9__CRITICAL;
 	if (hold->ns > WARNING_NS || is_waited_for(findings, hold->behind_ns))
 		return D9__WARNING;
-	return hold->n >= OFTEN && hold->waited ? D9__WARNING : D9__INFO;
+	return hold->n >= OFTEN && hold->waited && !have_others(&findings->analysis->latency)
+		       ? D9__WARNING
+		       : D9__INFO;
 }

@@ -313,6 +313,47 @@ static void test_waits_behind_a_long_call_are_told_with_the_call(void)
 	story_free(&s);
 }
 
+/*
+ * In each of |rounds| rounds 100 descriptors are ready at once, and each has a call of |call_us|;
+ * |n| rounds of the last begin with one that takes |long_us|.  How that is told.
+ */
+static int severity_at_full_load(unsigned rounds, uint64_t call_us, unsigned n, uint64_t long_us)
+{
+	uint64_t us = 0;
+	struct story s;
+	int severity;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	us = 40000;
+	for (unsigned round = 0; round < rounds; round++) {
+		for (unsigned i = 0; i < 100; i++)
+			story_wake(&s, us, 0, 1000 + i, FD);
+		for (unsigned i = 0; i < 100; i++) {
+			uint64_t taken_us = i == 0 && round + n >= rounds ? long_us : call_us;
+
+			story_poll(&s, 0, us, us + taken_us, 1000 + i, WEB);
+			us += taken_us;
+		}
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "long-callback");
+	severity = story_finding_of(&s, "long-callback")->severity;
+	story_free(&s);
+	return severity;
+}
+
+static void test_long_call_of_a_loop_in_which_all_wait_for_their_turn_is_a_note(void)
+{
+	/* One of 6 ms, behind which 99 wait: in a short time, and where others wait long, too. */
+	CU_ASSERT_EQUAL(severity_at_full_load(10, 30, 1, 6000), D9__WARNING);
+	CU_ASSERT_EQUAL(severity_at_full_load(1000, 30, 1, 6000), D9__INFO);
+	CU_ASSERT_EQUAL(severity_at_full_load(1000, 30, 1, 12000), D9__WARNING);
+	/* Several of 3 ms: others wait for 5 ms and more behind them, or all do. */
+	CU_ASSERT_EQUAL(severity_at_full_load(1000, 30, 3, 3000), D9__WARNING);
+	CU_ASSERT_EQUAL(severity_at_full_load(100, 70, 3, 3000), D9__INFO);
+}
+
 static void test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback(void)
 {
 	struct story s;
@@ -493,6 +534,8 @@ static const CU_TestInfo tests[] = {
 	  test_call_that_the_kernel_interrupted_is_no_fault_of_its_callback },
 	{ "waits behind a long call are told with the call",
 	  test_waits_behind_a_long_call_are_told_with_the_call },
+	{ "long call of a loop in which all wait for their turn is a note",
+	  test_long_call_of_a_loop_in_which_all_wait_for_their_turn_is_a_note },
 	{ "many short calls in a round are a backlog and no long callback",
 	  test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback },
 	{ "long call is judged without what the kernel took",
