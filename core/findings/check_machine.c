@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/u64.h"
 #include "findings/check_parts.h"
 #include "findings/owners.h"
 #include "text/units.h"
@@ -466,6 +467,18 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	add_counters(findings, finding);
 }
 
+/* Time awake without a CPU is told from this part of the loop's on, one in so many. */
+#define OFF_PART 100
+
+static bool is_off_cpu(const struct d9__worker *worker)
+{
+	uint64_t off_ns = d9__u64_minus(worker->active_ns, worker->cpu_ns);
+
+	return worker->cpu_seen && worker->active_periods > 10 &&
+	       10 * worker->starved_periods > worker->active_periods &&
+	       OFF_PART * off_ns >= d9__loop_time_total_ns(&worker->loop_time);
+}
+
 /*
  * Without figures of the kernel a thread that was awake and not on the CPU either slept in a callback or had to
  * wait: a finding of its own only where neither is told.
@@ -480,8 +493,7 @@ void d9__check_cpu_contention(struct d9__findings *findings)
 		const struct d9__worker *worker = timeline->items[i];
 		struct d9__finding *finding;
 
-		if (!worker->cpu_seen || worker->active_periods <= 10 ||
-		    10 * worker->starved_periods <= worker->active_periods)
+		if (!is_off_cpu(worker))
 			continue;
 		finding = d9__finding_add(
 			findings, D9__WARNING, worker->starved_periods,

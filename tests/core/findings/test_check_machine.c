@@ -345,6 +345,32 @@ static void test_awake_periods_without_cpu_are_found(void)
 }
 
 /* A thread that asks by a loop of its own, and sleeps before it asks again. */
+/* It is awake without a CPU for 2 ms in |every_ms|. */
+static int is_contended(unsigned every_ms)
+{
+	struct story s;
+	int told;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 12; i++) {
+		uint64_t us = UINT64_C(1000) * every_ms * i;
+
+		story_unpark(&s, 0, us, 1 + 100 * i);
+		story_poll(&s, 0, us + 1, us + 2099, 1, SLOW);
+		story_park(&s, 0, us + 2100, 101 + 100 * i);
+	}
+	story_analyse(&s);
+	told = story_finding_of(&s, "cpu-contention")->check[0] != 0;
+	story_free(&s);
+	return told;
+}
+
+static void test_little_time_without_a_cpu_is_not_told(void)
+{
+	CU_ASSERT_TRUE(is_contended(100));
+	CU_ASSERT_FALSE(is_contended(500));
+}
+
 static void test_thread_that_sleeps_outside_of_its_loop_is_not_off_the_cpu(void)
 {
 	struct story s;
@@ -474,6 +500,7 @@ static const CU_TestInfo tests[] = {
 	{ "time is not told of calls that only the machine made long",
 	  test_time_is_not_told_of_calls_that_only_the_machine_made_long },
 	{ "awake periods without CPU are found", test_awake_periods_without_cpu_are_found },
+	{ "little time without a CPU is not told", test_little_time_without_a_cpu_is_not_told },
 	{ "thread that sleeps outside of its loop is not off the CPU",
 	  test_thread_that_sleeps_outside_of_its_loop_is_not_off_the_cpu },
 	{ "one busy worker among idle fellows is found",
