@@ -160,12 +160,10 @@ bool d9__finding_never_waits(const struct d9__findings *findings, const struct d
 	const struct d9__owners *owners = &findings->owners[worker->number];
 	const struct d9__owner *library = d9__owners_find(owners, D9__OWNER_LIBRARY);
 	const struct d9__loop_time *time = &worker->loop_time;
-	uint64_t long_ns = d9__u64_minus(time->outside_ns, time->outside_short_ns),
-		 rounds = time->outside_n + time->outside_short_n;
+	uint64_t rounds = time->outside_n + time->outside_short_n;
 
 	return owners->left_ns >= LEFT_NS && 10 * owners->asleep_ns < owners->left_ns &&
-	       d9__owners_share(owners, long_ns) < SHARE && library &&
-	       library->ns >= time->outside_ns &&
+	       library && library->ns >= time->outside_ns &&
 	       d9__finding_rate(rounds, owners->left_ns) >= ASKED_RATE;
 }
 
@@ -275,7 +273,9 @@ void d9__check_between_rounds(struct d9__findings *findings)
 		const struct d9__owners *owners = &findings->owners[i];
 		struct d9__hold hold = hold_of(worker);
 
-		if (!time->outside_ns || d9__finding_never_waits(findings, worker) ||
+		if (!time->outside_ns ||
+		    (time->outside_max_ns < D9__LONG_ALWAYS_NS &&
+		     d9__finding_never_waits(findings, worker)) ||
 		    (sleeps_outside(time, owners) && !are_waited_for(worker, owners)))
 			continue;
 		if (d9__hold_is_long(findings, &hold) ||
