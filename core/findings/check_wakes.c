@@ -99,7 +99,10 @@ void d9__check_lost_wake(struct d9__findings *findings)
 #define EMPTY_LEAST_NS (500 * D9__MS_NS)
 
 /* Worth a warning if they take that share, or come so often a second. */
-#define EMPTY_WARNING_RATE 100
+#define EMPTY_WARNING_RATE 200
+
+/* Critical if they take that share. */
+#define EMPTY_CRITICAL_SHARE 0.5
 
 /*
  * GLib's own threads, whose loops no program has a hand in: each GTask sets a timer in "gmain"
@@ -156,6 +159,8 @@ static void add_loop(struct nothing *nothing, const struct d9__worker *worker,
 
 static enum d9__severity severity_of(const struct nothing *nothing)
 {
+	if (nothing->share >= EMPTY_CRITICAL_SHARE)
+		return D9__CRITICAL;
 	return nothing->share >= EMPTY_SHARE || nothing->rate >= EMPTY_WARNING_RATE ? D9__WARNING
 										    : D9__INFO;
 }

@@ -257,15 +257,19 @@ static void test_look_at_descriptors_behind_a_call_is_no_wake(void)
 	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "");
 	story_free(&s);
 
-	begin(&s);
-	for (uint64_t us = 20; us <= SECONDS(2); us += 20) {
-		story_unpark(&s, 0, us, 0);
-		story_park(&s, 0, us + 18, 0);
+	/* Critical from half of the time on. */
+	for (unsigned awake_us = 8; awake_us <= 18; awake_us += 10) {
+		begin(&s);
+		for (uint64_t us = 20; us <= SECONDS(2); us += 20) {
+			story_unpark(&s, 0, us, 0);
+			story_park(&s, 0, us + awake_us, 0);
+		}
+		story_analyse(&s);
+		CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "empty-wakes");
+		CU_ASSERT_EQUAL(empty_wakes(&s)->severity,
+				awake_us < 10 ? D9__WARNING : D9__CRITICAL);
+		story_free(&s);
 	}
-	story_analyse(&s);
-	CU_ASSERT_STRING_EQUAL(empty_wakes(&s)->check, "empty-wakes");
-	CU_ASSERT_EQUAL(empty_wakes(&s)->severity, D9__WARNING);
-	story_free(&s);
 }
 
 /* ---- one of many ---- */
