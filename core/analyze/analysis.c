@@ -233,6 +233,8 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 	d9__analysis_tell_unended(a);
 	d9__idle_finish(&a->idle, d9__analysis_end_ns(a));
 	d9__callbacks_finish(&a->callbacks);
+	for (size_t i = 0; i < a->timeline.n && !err; i++)
+		err = d9__outside_calls_end(&a->timeline.items[i]->outside_calls, &a->blocked);
 	finish_stops(a);
 	d9__fired_name(&a->fired, &a->callbacks);
 	if (!err)

@@ -27,6 +27,17 @@ int d9__outside_calls_add(struct d9__outside_calls *calls, struct d9__texts *fun
 	return 0;
 }
 
+/* Stands for time that no loop waited for. */
+static const struct d9__callback behind = { .location = "" };
+
+static int add_behind(struct d9__blocked *blocked, const struct d9__blocked_event *event)
+{
+	struct d9__blocked_event copy = *event;
+
+	copy.callback = &behind;
+	return d9__blocked_add(blocked, &copy);
+}
+
 int d9__outside_calls_settle(struct d9__outside_calls *calls, struct d9__blocked *blocked,
 			     uint64_t from_ns, uint64_t *held_ns)
 {
@@ -36,8 +47,11 @@ int d9__outside_calls_settle(struct d9__outside_calls *calls, struct d9__blocked
 	for (size_t i = 0; i < calls->n_open && !err; i++) {
 		const struct d9__blocked_event *event = &calls->open[i];
 
-		if (event->at_ns < from_ns)
+		/* It had entered its loop since, untold. */
+		if (event->at_ns < from_ns) {
+			err = add_behind(blocked, event);
 			continue;
+		}
 		err = d9__blocked_add(blocked, event);
 		if (d9__blocked_is_own_wait(event->function))
 			continue;
@@ -46,6 +60,16 @@ int d9__outside_calls_settle(struct d9__outside_calls *calls, struct d9__blocked
 		d9__time_told_add(&calls->told, event->function, event->ns);
 	}
 	calls->ns += *held_ns;
+	calls->n_open = 0;
+	return err;
+}
+
+int d9__outside_calls_end(struct d9__outside_calls *calls, struct d9__blocked *blocked)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < calls->n_open && !err; i++)
+		err = add_behind(blocked, &calls->open[i]);
 	calls->n_open = 0;
 	return err;
 }

@@ -2,7 +2,7 @@
 /*
  * Outside calls: calls that blocked while a thread was outside of its loop.  They lie between two
  * rounds only if it comes back, so that until then they are kept apart; what a thread does behind
- * its last round holds no loop up.
+ * its last round holds no loop up, and is told among all calls that blocked, of no loop.
  */
 
 #pragma once
@@ -40,5 +40,8 @@ int d9__outside_calls_add(struct d9__outside_calls *calls, struct d9__texts *fun
  */
 int d9__outside_calls_settle(struct d9__outside_calls *calls, struct d9__blocked *blocked,
 			     uint64_t from_ns, uint64_t *held_ns);
+
+/* The thread does not come back.  0 or -ENOMEM. */
+int d9__outside_calls_end(struct d9__outside_calls *calls, struct d9__blocked *blocked);
 
 void d9__outside_calls_release(struct d9__outside_calls *calls);

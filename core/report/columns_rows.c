@@ -426,7 +426,7 @@ const struct d9__column d9__blocked_columns[] = {
 	  "`fsync`, `poll`, `pthread_mutex_lock`, ..." },
 	{ KEY("fd"), AT(ID, blocked_row, fd), "descriptor; null: none, or several" },
 	{ KEY("callback"), AT(TEXT, blocked_row, callback),
-	  "that called it; null: between rounds" },
+	  "that called it; null: between rounds, or behind the last" },
 	{ KEY("at"), OBJECT, "`function`, `file`, `line` in the program" },
 	{ "calls", NULL, "CALLS", IN(COUNT, blocked_site, calls.n), "how many" },
 	{ "total_ns", NULL, "TOTAL", IN(NS, blocked_site, calls.total_ns), "all together" },

@@ -341,6 +341,7 @@ static void test_descriptors_that_later_looks_find_waited_for_no_call(void)
 static void test_calls_behind_the_last_round_hold_no_loop_up(void)
 {
 	struct story s;
+	struct d9__blocked_site *sites;
 	size_t n;
 
 	story_begin(&s);
@@ -353,8 +354,15 @@ static void test_calls_behind_the_last_round_hold_no_loop_up(void)
 	story_park(&s, 0, MS(2000), 80);
 	story_analyse(&s);
 	CU_ASSERT_STRING_EQUAL(sleeps(&s)->check, "");
-	CU_ASSERT_PTR_NULL(d9__blocked_sites(&s.analysis.blocked, NULL, &n));
+	/* Among all calls that blocked it is told, and not of the loop. */
+	sites = d9__blocked_sites(&s.analysis.blocked, NULL, &n);
+	CU_ASSERT_EQUAL_FATAL(n, 1);
+	CU_ASSERT_EQUAL(sites[0].calls.total_ns, MS(900) * 1000);
+	CU_ASSERT_EQUAL(s.findings.owners[0].items[0].blocked_ns, 0);
+	free(sites);
+	sites = d9__blocked_sites(&s.analysis.blocked, &s.analysis.timeline.items[0]->beside, &n);
 	CU_ASSERT_EQUAL(n, 0);
+	free(sites);
 	story_free(&s);
 }
 
