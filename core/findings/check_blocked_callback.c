@@ -37,12 +37,7 @@
 static void add_blocked(struct d9__findings *findings, struct d9__finding *finding,
 			const struct d9__stall *stall)
 {
-	struct d9__evidence evidence = { .at_ns = stall->start_ns,
-					 .duration_ns = stall->culprit_ns,
-					 .has_worker = true,
-					 .worker = stall->worker,
-					 .task = stall->task,
-					 .callback = stall->culprit };
+	struct d9__evidence evidence = d9__call_evidence(stall);
 	char victims[512], place[512], queue[160] = "";
 
 	d9__call_describe_victims(stall, victims, sizeof(victims));

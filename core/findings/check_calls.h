@@ -29,6 +29,17 @@ uint64_t d9__call_limit_ns(const struct d9__findings *findings, const struct d9_
  */
 const char *d9__call_describe_caller(const struct d9__callback *callback, char *buf, size_t size);
 
+/* When, where and whose |stall| was, without words. */
+static inline struct d9__evidence d9__call_evidence(const struct d9__stall *stall)
+{
+	return (struct d9__evidence) { .at_ns = stall->start_ns,
+				       .duration_ns = stall->culprit_ns,
+				       .has_worker = true,
+				       .worker = stall->worker,
+				       .task = stall->task,
+				       .callback = stall->culprit };
+}
+
 /* Write "; 3 waited behind it: event_handler 59 ms, tick 40 ms (timer)" */
 void d9__call_describe_victims(const struct d9__stall *stall, char *buf, size_t size);
 

@@ -42,12 +42,7 @@ static void describe_rest(const struct d9__stall *stall, char *buf, size_t size)
 static void add_stall(struct d9__findings *findings, struct d9__finding *finding,
 		      const struct d9__stall *stall)
 {
-	struct d9__evidence evidence = { .at_ns = stall->start_ns,
-					 .duration_ns = stall->culprit_ns,
-					 .has_worker = true,
-					 .worker = stall->worker,
-					 .task = stall->task,
-					 .callback = stall->culprit };
+	struct d9__evidence evidence = d9__call_evidence(stall);
 	char victims[512], place[512], samples[512] = "", taken[160], left[384];
 
 	d9__call_describe_victims(stall, victims, sizeof(victims));
