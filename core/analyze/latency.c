@@ -14,6 +14,7 @@
 #include "analyze/stale.h"
 #include "analyze/stalls.h"
 #include "analyze/worst.h"
+#include "base/u64.h"
 
 /* Looking into waits costs a walk over what ran: at most once in this time on each worker. */
 #define EXPLAIN_EVERY_NS D9__MS_NS
@@ -266,8 +267,20 @@ static void keep_latest(struct d9__delay *latest, const struct d9__delay *delay)
 	latest->rank_ns = ns;
 }
 
+/* Several may have waited while one task had the loop: that time counts once. */
+static void add_unfair(struct d9__worker *worker, const struct d9__delay *delay)
+{
+	uint64_t from_ns = d9__u64_max(delay->from_ns, worker->unfair.to_ns);
+
+	if (from_ns >= delay->start_ns)
+		return;
+	worker->unfair.ns += (uint64_t)((double)d9__delay_one_ns(delay) *
+					(double)(delay->start_ns - from_ns) / (double)delay->ns);
+	worker->unfair.to_ns = delay->start_ns;
+}
+
 /* Which of the causes a wait had that was looked into. */
-static void count_cause(struct d9__latency *latency, uint64_t long_ns,
+static void count_cause(struct d9__latency *latency, struct d9__worker *worker, uint64_t long_ns,
 			const struct d9__delay *delay)
 {
 	const struct d9__between *between = &delay->between;
@@ -277,6 +290,7 @@ static void count_cause(struct d9__latency *latency, uint64_t long_ns,
 		latency->behind_long++;
 	} else if (d9__delay_is_unfair(delay)) {
 		latency->behind_unfair++;
+		add_unfair(worker, delay);
 		keep(latency->unfair, &latency->n_unfair, D9__BACKLOGS_MAX, delay,
 		     d9__delay_busy_ns(delay));
 	} else if (between->calls >= BACKLOG_CALLS && 2 * between->longest_ns < between->busy_ns &&
@@ -310,7 +324,7 @@ static void explain(struct d9__latency *latency, struct d9__worker *worker, uint
 		delay->own_ns -= taken_ns < delay->own_ns ? taken_ns : delay->own_ns;
 	}
 	if (delay->reason != D9__WAKE_TIMER && !delay->before_loop)
-		count_cause(latency, long_ns, delay);
+		count_cause(latency, worker, long_ns, delay);
 }
 
 static int count_delay(struct d9__latency *latency, const struct d9__delay *delay,

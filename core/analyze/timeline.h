@@ -215,6 +215,11 @@ struct d9__worker {
 	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
 	struct d9__rounds rounds;
 	struct d9__starved starved;
+	struct {
+		uint64_t
+			ns; /* that calls of one task ran for while others waited, each time once */
+		uint64_t to_ns; /* up to when that is counted */
+	} unfair;
 	struct d9__newest_wake wake;
 	struct d9__returns returns; /* from outside of its loop */
 	struct d9__outside_calls outside_calls;

@@ -6,11 +6,17 @@
 #include <stdio.h>
 
 #include "findings/check_parts.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* Events that are ready and not called for so long are told, and critical. */
 #define STARVED_NS	    (100 * D9__MS_NS)
 #define STARVED_CRITICAL_NS (500 * D9__MS_NS)
+
+/* One task has the loop from here on; and from there on, where that is half of all that the loop
+ * does. */
+#define UNFAIR_NS	(10 * D9__MS_NS)
+#define UNFAIR_OFTEN_NS (5 * D9__MS_NS)
 
 /* Examples under a finding. */
 #define EXAMPLES 3
@@ -277,6 +283,19 @@ static bool check_starved(struct d9__findings *findings, const struct d9__callba
 	return told;
 }
 
+/*
+ * A burst that goes on until a time, and not until its work is done, gets less of a busy machine:
+ * its share of what the loop did is the same there.
+ */
+static bool is_long_unfair(const struct d9__findings *findings, const struct d9__delay *worst)
+{
+	const struct d9__worker *worker =
+		d9__table_find(&findings->analysis->timeline.by_id, worst->worker);
+	bool often = worker && 2 * worker->unfair.ns >= findings->owners[worker->number].awake_ns;
+
+	return own_rank_ns(findings->analysis, worst) >= (often ? UNFAIR_OFTEN_NS : UNFAIR_NS);
+}
+
 void d9__check_unfair(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
@@ -291,7 +310,7 @@ void d9__check_unfair(struct d9__findings *findings)
 	if (timer && (!worst || timer->rank_ns > worst->rank_ns))
 		worst = timer;
 	if (check_starved(findings, worst ? worst->between.one : NULL) || !worst ||
-	    own_rank_ns(findings->analysis, worst) < 10 * D9__MS_NS ||
+	    !is_long_unfair(findings, worst) ||
 	    d9__finding_is_endless(findings, worst->between.one))
 		return;
 	name = d9__finding_name(worst->callback);
@@ -319,9 +338,11 @@ void d9__check_unfair(struct d9__findings *findings)
 		add_delay(findings, finding, timer, "was late by");
 	for (size_t i = 0; i < latency->n_unfair && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->unfair[i], "waited");
-	d9__finding_add_evidence(findings, finding, NULL,
-				 "counts from 10 ms of callbacks on, if one task had 8 calls or more, "
-				 "more than half of all, and three quarters of their time");
+	d9__finding_add_evidence(
+		findings, finding, NULL,
+		"counts from 10 ms of callbacks on, or 5 ms where such waits are half of "
+		"what the loop does, if one task had 8 calls or more, more than half of "
+		"all, and three quarters of their time");
 }
 
 /* " because x ran for 23 ms", if that took most of |ns|. */

@@ -103,6 +103,44 @@ static void test_task_that_is_called_again_and_again_while_others_wait_is_unfair
 	}
 }
 
+/*
+ * In each of 50 times 100 ms one task is called for 8 ms while another waits; beside that the loop
+ * works for |other_us|.
+ */
+static void starve_in_bursts(struct story *s, uint64_t other_us)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < 50; i++) {
+		uint64_t us = 100000 * i;
+
+		story_unpark(s, 0, us, 0);
+		story_wake(s, us, 0, 3, FD);
+		for (unsigned j = 0; j < 80; j++)
+			story_poll(s, 0, us + 100 * j, us + 100 * j + 99, 1, WEB);
+		story_poll(s, 0, us + 8000, us + 8010, 3, TICK);
+		for (unsigned j = 0; j < other_us / 500; j++)
+			story_poll(s, 0, us + 9000 + 500 * j, us + 9499 + 500 * j, 5, SLOW);
+		story_park(s, 0, us + 9010 + other_us, 0);
+	}
+	story_analyse(s);
+}
+
+static void test_short_bursts_of_one_task_are_unfair_where_the_loop_does_little_else(void)
+{
+	struct story s;
+
+	starve_in_bursts(&s, 0);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "has the loop to itself for 7.92 ms, 80 calls in a row");
+	story_free(&s);
+
+	starve_in_bursts(&s, 20000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+	story_free(&s);
+}
+
 static void test_starvation_is_told_with_its_whole_length(void)
 {
 	struct story s;
@@ -381,6 +419,8 @@ static void test_backlog_of_more_calls_than_are_remembered_is_told_with_its_sum(
 static const CU_TestInfo tests[] = {
 	{ "task that is called again and again while others wait is unfair",
 	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
+	{ "short bursts of one task are unfair where the loop does little else",
+	  test_short_bursts_of_one_task_are_unfair_where_the_loop_does_little_else },
 	{ "starvation is told with its whole length",
 	  test_starvation_is_told_with_its_whole_length },
 	{ "task with most of the time is unfair among calls that take none",
