@@ -25,6 +25,10 @@
 /* So many long ones are no accident. */
 #define OFTEN 3
 
+/* And one in so many of a loop's calls that takes so small a part of its time may be one. */
+#define ACCIDENT_CALLS 10000
+#define ACCIDENT_PART  1000
+
 /* It is a warning, and critical, from here on. */
 #define WARNING_NS  (10 * D9__MS_NS)
 #define CRITICAL_NS (50 * D9__MS_NS)
@@ -56,6 +60,18 @@ static bool have_others(const struct d9__latency *latency)
 	return others > latency->behind_long;
 }
 
+/*
+ * Whether the machine may have made the few long ones: a thread that runs for a minute meets a
+ * pause that no counter of the kernel tells, and no program is the better for a warning about that.
+ */
+static bool is_accident(const struct d9__findings *findings, const struct d9__hold *hold)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	return hold->worker && ACCIDENT_CALLS * hold->n <= hold->worker->own_calls.count &&
+	       ACCIDENT_PART * hold->ns <= a->loop_last_ns - a->loop_first_ns;
+}
+
 uint64_t d9__hold_limit_ns(const struct d9__findings *findings, const struct d9__worker *worker,
 			   const struct d9__callback *callback)
 {
@@ -80,8 +96,10 @@ enum d9__severity d9__hold_severity(const struct d9__findings *findings,
 {
 	if (hold->ns > CRITICAL_NS)
 		return D9__CRITICAL;
-	if (hold->ns > WARNING_NS || is_waited_for(findings, hold->behind_ns))
+	if (is_waited_for(findings, hold->behind_ns))
 		return D9__WARNING;
+	if (hold->ns > WARNING_NS)
+		return is_accident(findings, hold) ? D9__INFO : D9__WARNING;
 	return hold->n >= OFTEN && hold->waited && !have_others(&findings->analysis->latency)
 		       ? D9__WARNING
 		       : D9__INFO;

@@ -275,6 +275,41 @@ static void test_short_stall_is_a_warning_only_if_others_waited_for_long(void)
 	story_free(&s);
 }
 
+/* 20,000 calls of 100 us in |seconds|, then one of 42 ms behind which |waiting| others wait. */
+static enum d9__severity one_pause(unsigned seconds, unsigned waiting)
+{
+	enum d9__severity severity;
+	uint64_t us = seconds * 1000000ULL + 10000;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 1, 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		uint64_t at = 1000 + 50ULL * seconds * i;
+
+		story_poll(&s, 0, at, at + 100, 1, WEB);
+		story_park(&s, 0, at + 101, 0);
+		story_unpark(&s, 0, at + 50 * seconds - 1, 0);
+	}
+	for (unsigned i = 0; i < waiting; i++)
+		story_wake(&s, us, 0, 10 + i, FD);
+	story_poll(&s, 0, us, us + 42000, 1, WEB);
+	for (unsigned i = 0; i < waiting; i++)
+		story_poll(&s, 0, us + 42001 + i, us + 42002 + i, 10 + i, TICK);
+	story_park(&s, 0, us + 43000, 0);
+	story_analyse(&s);
+	severity = story_finding_of(&s, "long-callback")->severity;
+	story_free(&s);
+	return severity;
+}
+
+static void test_one_pause_in_a_minute_is_a_warning_only_if_others_waited_for_it(void)
+{
+	CU_ASSERT_EQUAL(one_pause(20, 1), D9__WARNING);
+	CU_ASSERT_EQUAL(one_pause(60, 1), D9__INFO);
+	CU_ASSERT_EQUAL(one_pause(60, 5), D9__WARNING);
+}
+
 static void test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it(void)
 {
 	struct story s;
@@ -436,6 +471,8 @@ static const CU_TestInfo tests[] = {
 	  test_events_that_have_their_turn_or_wait_for_few_rounds_are_not_starved },
 	{ "short stall is a warning only if others waited for long",
 	  test_short_stall_is_a_warning_only_if_others_waited_for_long },
+	{ "one pause in a minute is a warning only if others waited for it",
+	  test_one_pause_in_a_minute_is_a_warning_only_if_others_waited_for_it },
 	{ "long wait is not behind a call that took a small part of it",
 	  test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it },
 	{ "calls of many tasks are a backlog and not unfair",
