@@ -592,7 +592,8 @@ static int on_run_queue(struct d9__analysis *a, const struct d9_event *event)
 
 	if (!worker)
 		return -ENOMEM;
-	d9__timeline_ready(worker, d9_event_known_u64(event, D9_RUN_QUEUE_WAIT_NS, 0));
+	d9__timeline_ready(worker, d9_event_known_u64(event, D9_RUN_QUEUE_FROM_NS, 0),
+			   event->timestamp_ns, d9_event_known_u64(event, D9_RUN_QUEUE_WAIT_NS, 0));
 	return 0;
 }
 

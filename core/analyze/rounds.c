@@ -6,6 +6,7 @@
 #include "analyze/latency.h"
 #include "analyze/rounds.h"
 #include "analyze/timeline.h"
+#include "base/u64.h"
 
 /* Rates below these, per second, are no spin, no storm and no waste. */
 #define SPIN_RATE  2000
@@ -19,6 +20,10 @@
 /* So is less than this, of causes of any kind, and so are wakes for more work than this. */
 #define LITTLE_RATE 100
 #define LITTLE_NS   (30 * D9__US_NS)
+
+/* Of the time that the machine left to the loop, and with fewer calls than these it left too
+ * little. */
+#define SPIN_CALLS 50
 
 /* Several tasks spin together if each is called so often in a window. */
 #define SPIN_TOGETHER 20
@@ -37,6 +42,11 @@
 /* Longer gaps are no window, because recording was off or the worker's thread ended. */
 #define WINDOW_MAX_NS (20 * D9__WINDOW_NS)
 
+static void take(uint64_t *from, uint64_t ns)
+{
+	*from -= ns < *from ? ns : *from;
+}
+
 static bool is_over(const struct d9__rounds *rounds, uint64_t ns)
 {
 	return rounds->start_ns && ns >= rounds->start_ns + D9__WINDOW_NS;
@@ -54,13 +64,15 @@ static bool is_rate(uint64_t calls, uint64_t ns, uint64_t rate)
  */
 static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 {
-	uint64_t left_ns = rounds->ready_ns < ns ? ns - rounds->ready_ns : 0;
+	uint64_t left_ns = d9__u64_minus(ns, rounds->ready_ns);
 	uint64_t awake_ns = rounds->slept_ns < left_ns ? left_ns - rounds->slept_ns : 0;
 	const struct d9__share *all = &rounds->all;
-	bool together = all->tasks > 1 && is_rate(all->calls, ns, SPIN_RATE) &&
-			all->top.calls * all->tasks <= 2 * all->calls && all->calls >= SPIN_TOGETHER * all->tasks;
+	bool together = all->tasks > 1 && is_rate(all->calls, left_ns, SPIN_RATE) &&
+			all->top.calls * all->tasks <= 2 * all->calls &&
+			all->calls >= SPIN_TOGETHER * all->tasks;
 
-	if ((!together && !is_rate(all->top.calls, ns, SPIN_RATE)) ||
+	if (all->calls < SPIN_CALLS ||
+	    (!together && !is_rate(all->top.calls, left_ns, SPIN_RATE)) ||
 	    all->top.reason == D9__WAKE_CROSS_THREAD ||
 	    20 * rounds->real_waits > (together ? all->calls : all->top.calls) ||
 	    2 * rounds->slept_ns > left_ns)
@@ -105,7 +117,7 @@ static bool is_empty(const struct d9__rounds *rounds, uint64_t ns)
 
 static void note_empty(struct d9__worker *worker, uint64_t ns)
 {
-	const struct d9__rounds *rounds = &worker->rounds;
+	const struct d9__rounds *rounds = &worker->rounds_over;
 
 	if (worker->empty.windows++ == 0)
 		worker->empty.first_ns = rounds->start_ns;
@@ -139,7 +151,7 @@ static bool is_little(const struct d9__rounds *rounds, uint64_t ns)
 
 static void note_little(struct d9__worker *worker, uint64_t ns)
 {
-	const struct d9__rounds *rounds = &worker->rounds;
+	const struct d9__rounds *rounds = &worker->rounds_over;
 	struct d9__little *little = &worker->little;
 
 	if (little->windows++ == 0)
@@ -171,7 +183,7 @@ static int note(const struct d9__share *share, enum d9__spell_kind kind, uint64_
 		const struct d9__worker *worker)
 {
 	struct d9__spell *spell = d9__callback_new_spell(share->top.callback, kind, worker->number);
-	const struct d9__rounds *rounds = &worker->rounds;
+	const struct d9__rounds *rounds = &worker->rounds_over;
 
 	/* Other threads may send a new task each time: all of them make the storm. */
 	uint64_t calls = kind == D9__SPELL_STORM ? share->calls : share->top.calls;
@@ -201,13 +213,16 @@ static int note(const struct d9__share *share, enum d9__spell_kind kind, uint64_
 	return 0;
 }
 
-/* The window of |worker| ends at |ns|. */
-static int judge(struct d9__worker *worker, uint64_t ns)
+/* Judge the window of |worker| that is over, if that was not done yet. */
+static int judge(struct d9__worker *worker)
 {
-	const struct d9__rounds *rounds = &worker->rounds;
-	uint64_t length_ns = ns - rounds->start_ns;
+	struct d9__rounds *rounds = &worker->rounds_over;
+	uint64_t length_ns = d9__u64_minus(rounds->over_ns, rounds->start_ns);
 
-	if (!rounds->start_ns || length_ns < D9__WINDOW_NS / 2 || length_ns > WINDOW_MAX_NS)
+	rounds->over_ns = 0;
+	take(&rounds->parked_ns, rounds->waits_ready_ns);
+	take(&rounds->slept_ns, rounds->waits_ready_ns);
+	if (length_ns < D9__WINDOW_NS / 2 || length_ns > WINDOW_MAX_NS)
 		return 0;
 	if (is_empty(rounds, length_ns))
 		note_empty(worker, length_ns);
@@ -225,6 +240,19 @@ static int judge(struct d9__worker *worker, uint64_t ns)
 	return 0;
 }
 
+/*
+ * The window of |worker| ends at |ns|.  It is judged with the next one's end: how long the thread
+ * had no CPU in its last waits is in the trace behind them.
+ */
+static int end(struct d9__worker *worker, uint64_t ns)
+{
+	int err = judge(worker);
+
+	worker->rounds_over = worker->rounds;
+	worker->rounds_over.over_ns = ns;
+	return err;
+}
+
 static void begin(struct d9__worker *worker, uint64_t ns)
 {
 	uint64_t number = worker->rounds.number + 1;
@@ -237,7 +265,7 @@ static int see(struct d9__worker *worker, uint64_t ns)
 	int err = 0;
 
 	if (is_over(&worker->rounds, ns))
-		err = judge(worker, ns);
+		err = end(worker, ns);
 	else if (worker->rounds.start_ns)
 		return 0;
 	begin(worker, ns);
@@ -380,11 +408,6 @@ int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 	return 0;
 }
 
-static void take(uint64_t *from, uint64_t ns)
-{
-	*from -= ns < *from ? ns : *from;
-}
-
 void d9__rounds_taken(struct d9__worker *worker, struct d9__traced_task *task, uint64_t taken_ns)
 {
 	struct d9__rounds *rounds = &worker->rounds;
@@ -458,17 +481,29 @@ int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns
 	return 0;
 }
 
-void d9__rounds_ready(struct d9__worker *worker, uint64_t ns)
+static void add_ready(struct d9__rounds *rounds, uint64_t ns)
 {
-	worker->rounds.ready_ns += ns;
-	take(&worker->rounds.parked_ns, ns);
-	take(&worker->rounds.slept_ns, ns);
+	rounds->ready_ns += ns;
+	rounds->waits_ready_ns += ns;
+}
+
+void d9__rounds_ready(struct d9__worker *worker, uint64_t from_ns, uint64_t ns)
+{
+	struct d9__rounds *over = &worker->rounds_over;
+	uint64_t before_ns = 0;
+
+	if (from_ns < over->over_ns)
+		before_ns = d9__u64_min(ns, d9__u64_minus(over->slept_ns, over->waits_ready_ns));
+	add_ready(over, before_ns);
+	add_ready(&worker->rounds, ns - before_ns);
 }
 
 int d9__rounds_finish(struct d9__worker *worker, uint64_t ns)
 {
-	int err = ns > worker->rounds.start_ns ? judge(worker, ns) : 0;
+	int err = 0;
 
+	if (worker->rounds.start_ns && ns > worker->rounds.start_ns)
+		err = end(worker, ns);
 	worker->rounds.start_ns = 0;
-	return err;
+	return err ? err : judge(worker);
 }

@@ -48,12 +48,13 @@ struct d9__share {
 /* Of one worker; all zero before its first event. */
 struct d9__rounds {
 	uint64_t number; /* of the window, in the whole trace */
-	uint64_t start_ns;
+	uint64_t start_ns, over_ns; /* over_ns: 0 until it is over, and when it was judged */
 	uint64_t calls, timer_calls, busy_ns; /* without the library's own */
 	uint64_t all_busy_ns;
 	uint64_t unparks, real_waits, parked_ns, slept_ns; /* slept: in real waits */
 	uint64_t empty;					   /* wakes that no call came of */
-	uint64_t ready_ns; /* without a CPU, in calls and in waits: the machine's */
+	uint64_t ready_ns;	 /* without a CPU, in calls and in waits: the machine's */
+	uint64_t waits_ready_ns; /* of it, in waits, as far as it was told: these may end later */
 	/* Sums of calls, and of times from one call to the next, that no other thread can have had
 	 * the CPU in. */
 	uint64_t brief_calls_ns, brief_gaps_ns;
@@ -107,8 +108,11 @@ void d9__rounds_taken(struct d9__worker *worker, struct d9__traced_task *task, u
 /* |worker| had been parked for |parked_ns| when it went on at |ns|.  0 or -ENOMEM. */
 int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns);
 
-/* |worker| was ready without a CPU for |ns| of what it seemed to sleep lately. */
-void d9__rounds_ready(struct d9__worker *worker, uint64_t ns);
+/*
+ * |worker| was ready without a CPU for |ns| of what it seemed to sleep lately, by readings since
+ * |from_ns|.
+ */
+void d9__rounds_ready(struct d9__worker *worker, uint64_t from_ns, uint64_t ns);
 
 /* Nothing of |worker| follows.  0 or -ENOMEM. */
 int d9__rounds_finish(struct d9__worker *worker, uint64_t ns);

@@ -210,10 +210,12 @@ struct d9__worker {
 	struct d9__stall *stalls[D9__WORKER_STALLS]; /* owned references */
 	uint64_t n_stalls;
 	uint64_t stalls_end_ns;
+	uint64_t ready_from_ns;	  /* of the newest reading of how long it was ready without a CPU */
+	uint64_t ready_behind_ns; /* of that, in the wait that begins with the reading */
 	uint64_t explained_ns, explained_taken_ns; /* when a wait was last looked into; found */
 	uint64_t explained_late_ns; /* the same of a late timer */
 	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
-	struct d9__rounds rounds;
+	struct d9__rounds rounds, rounds_over; /* of the window that is open, and the one before */
 	struct d9__starved starved;
 	struct {
 		uint64_t
@@ -268,8 +270,12 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			uint64_t cpu_ns, uint64_t wait_ns, uint32_t tid);
 
-/* |worker| was ready without a CPU for |wait_ns|, awake or in waits, that nothing else tells of. */
-void d9__timeline_ready(struct d9__worker *worker, uint64_t wait_ns);
+/*
+ * |worker| was ready without a CPU for |wait_ns|, awake or in waits, that nothing else tells of, by
+ * readings at |from_ns| and |to_ns|, when its next wait begins.
+ */
+void d9__timeline_ready(struct d9__worker *worker, uint64_t from_ns, uint64_t to_ns,
+			uint64_t wait_ns);
 
 /* |worker| was in prepare() or check() of a source for |ns|. */
 void d9__timeline_source(struct d9__worker *worker, uint64_t ns);

@@ -91,15 +91,11 @@ static void account_look(struct d9__worker *worker, uint64_t ns)
 				    .from_ns = worker->park.ns, .to_ns = ns, .own_ns = look_ns });
 }
 
-/* Where the time of a wait that is over went: |wait_ns| is UINT64_MAX if it was not measured. */
-static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns, uint64_t wait_ns)
+/* Where the time of a wait that is over went: the thread was ready without a CPU for |ready_ns|. */
+static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns, uint64_t ready_ns)
 {
-	uint64_t left_ns = ns - worker->park.ns, ready_ns = wait_ns == UINT64_MAX ? 0 : wait_ns,
-		 used_ns = 0;
+	uint64_t left_ns = ns - worker->park.ns - ready_ns, used_ns = 0;
 
-	if (ready_ns > left_ns)
-		ready_ns = left_ns;
-	left_ns -= ready_ns;
 	if (worker->cpu.valid && worker->cpu.tid == worker->park.tid && cpu_ns > worker->cpu.ns)
 		used_ns = cpu_ns - worker->cpu.ns;
 	if (used_ns > left_ns)
@@ -148,7 +144,7 @@ static void ready_in_waits(struct d9__worker *worker, uint64_t ns)
 	ns = d9__u64_min(worker->waiting_ns, d9__loop_time_ready(&worker->loop_time, ns));
 	worker->waiting_ns -= ns;
 	worker->time.ready_ns += ns;
-	d9__rounds_ready(worker, ns);
+	d9__rounds_ready(worker, worker->ready_from_ns, ns);
 }
 
 uint64_t d9__timeline_ready_awake(struct d9__worker *worker, uint64_t most_ns)
@@ -161,11 +157,16 @@ uint64_t d9__timeline_ready_awake(struct d9__worker *worker, uint64_t most_ns)
 	return ns;
 }
 
-void d9__timeline_ready(struct d9__worker *worker, uint64_t wait_ns)
+void d9__timeline_ready(struct d9__worker *worker, uint64_t from_ns, uint64_t to_ns,
+			uint64_t wait_ns)
 {
+	worker->ready_from_ns = from_ns;
 	worker->wait_sum_ns += wait_ns;
 	worker->run_queue_ns += wait_ns;
-	if (worker->unpark.valid)
+	/* More than there was: it waited behind the stamp, before the reading was made. */
+	if (worker->unpark.valid && wait_ns > to_ns - from_ns)
+		worker->ready_behind_ns += wait_ns;
+	else if (worker->unpark.valid)
 		worker->unpark.ready_ns += wait_ns;
 	else
 		ready_in_waits(worker, wait_ns);
@@ -363,15 +364,35 @@ static void note_busy_wait(struct d9__worker *worker, uint64_t ns, uint64_t cpu_
 	}
 }
 
+/*
+ * For how long the thread was ready without a CPU in the wait that ends at |ns|: |wait_ns|
+ * (UINT64_MAX: not measured), and what the reading at its begin tells; the rest of that was before.
+ */
+static uint64_t ready_in_wait(struct d9__worker *worker, uint64_t ns, uint64_t wait_ns)
+{
+	uint64_t whole_ns = ns - worker->park.ns,
+		 measured_ns = wait_ns == UINT64_MAX ? 0 : d9__u64_min(wait_ns, whole_ns),
+		 behind_ns = d9__u64_min(worker->ready_behind_ns, whole_ns - measured_ns),
+		 before_ns = worker->ready_behind_ns - behind_ns;
+
+	worker->ready_behind_ns = 0;
+	d9__rounds_ready(worker, ns, behind_ns);
+	if (before_ns)
+		ready_in_waits(worker, before_ns);
+	return measured_ns + behind_ns;
+}
+
 int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			uint64_t cpu_ns, uint64_t wait_ns, uint32_t tid)
 {
+	uint64_t ready_ns = 0;
 	int err = 0;
 
 	(void)timeline;
 	if (worker->park.valid && !is_handover(worker->park.tid, tid)) {
 		note_busy_wait(worker, ns, cpu_ns);
-		account_park(worker, ns, cpu_ns, wait_ns);
+		ready_ns = ready_in_wait(worker, ns, wait_ns);
+		account_park(worker, ns, cpu_ns, ready_ns);
 	}
 	note_cpu(worker, cpu_ns, tid);
 	if (!worker->park.valid && !worker->unpark.valid && !worker->polls)
@@ -383,15 +404,14 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		worker->parked_ns += ns - worker->park.ns;
 		err = d9__rounds_unpark(worker, ns, ns - worker->park.ns);
 		/* A thread that is put aside while it only looks does not sleep. */
-		if (ns - worker->park.ns >= SLEPT_NS + (wait_ns == UINT64_MAX ? 0 : wait_ns)) {
+		if (ns - worker->park.ns >= SLEPT_NS + ready_ns) {
 			d9__replay_slept(worker, worker->park.ns, ns);
 			d9__returns_slept(&worker->returns);
 		}
-		d9__kernel_backlog_round(&worker->natural, worker->park.ns, ns,
-					 wait_ns != UINT64_MAX ? wait_ns : 0);
+		d9__kernel_backlog_round(&worker->natural, worker->park.ns, ns, ready_ns);
 		worker->slept.from_ns = worker->park.ns;
 		worker->slept.until_ns = ns;
-		worker->slept.taken_ns = wait_ns == UINT64_MAX ? 0 : wait_ns;
+		worker->slept.taken_ns = ready_ns;
 		if (wait_ns != UINT64_MAX) {
 			add_wait(worker, ns, wait_ns);
 			err = !err && wait_ns ? d9__histogram_add(&worker->waits, wait_ns) : err;

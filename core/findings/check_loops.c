@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "findings/check_parts.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* Told if it went on for so many windows, as those of one callback are. */
@@ -99,10 +100,11 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 	d9__finding_set_brief(findings, finding, "is called %s times a second for nothing",
 			      d9__units_count(d9__finding_rate(spell->calls, spell->ns)).text);
 	add_spell(findings, finding, callback, D9__SPELL_SPIN);
-	d9__finding_add_evidence(findings, finding, NULL,
-				 "a tenth of a second counts if it holds over 200 calls of one task, of "
-				 "less than 10 us each, at most a twentieth as many waits over 10 us, and "
-				 "more time between than in callbacks");
+	d9__finding_add_evidence(
+		findings, finding, NULL,
+		"a tenth of a second counts if one task was called 2,000 times a second of what "
+		"the machine left, for less than 10 us each, with at most a twentieth as many "
+		"waits over 10 us, and more time between than in callbacks");
 }
 
 static void accept_storm(struct d9__findings *findings, const struct d9__callback *callback)
@@ -197,6 +199,24 @@ static bool is_useful(const struct d9__findings *findings, const struct d9__call
 	       (task && task->callback && brings(findings->analysis, task->callback));
 }
 
+/*
+ * Whether the calls of |callback| take most of what its loop is awake: it works, if for nothing,
+ * which the account tells (check_shares.c).
+ */
+static bool has_most(const struct d9__findings *findings, const struct d9__callback *callback,
+		     const struct d9__spell *spell)
+{
+	const struct d9__worker *worker =
+		d9__table_find(&findings->analysis->timeline.by_id, spell->worker);
+	const struct d9__owners *owners = worker ? &findings->owners[worker->number] : NULL;
+
+	for (size_t i = 0; owners && i < owners->n; i++)
+		if (owners->items[i].callback == callback &&
+		    owners->items[i].kind == D9__OWNER_CALLBACK)
+			return 2 * owners->items[i].ns > owners->awake_ns;
+	return false;
+}
+
 /* Spins of listeners, or of all others. */
 static void check_spins(struct d9__findings *findings, bool listeners,
 			void (*tell)(struct d9__findings *findings,
@@ -209,6 +229,7 @@ static void check_spins(struct d9__findings *findings, bool listeners,
 
 		if (spell && spell->windows >= SPELL_WINDOWS &&
 		    !is_useful(findings, callbacks->items[i], spell) &&
+		    !has_most(findings, callbacks->items[i], spell) &&
 		    is_listener(findings, callbacks->items[i], spell) == listeners)
 			tell(findings, callbacks->items[i]);
 	}

@@ -26,8 +26,9 @@
 #define REST_PART 20
 #define REST_NS	  (100 * D9__MS_NS)
 
-/* Of less time no share is judged. */
-#define LEAST_NS D9__SECOND_NS
+/* Of less time no share is judged, nor where the machine left a smaller part of it to the loop. */
+#define LEAST_NS  D9__SECOND_NS
+#define LEFT_PART 10
 
 /* In less it is not asked whether a loop has room: it may have begun just then. */
 #define LEAST_ROOM_NS (500 * D9__MS_NS)
@@ -267,6 +268,14 @@ double d9__owners_share(const struct d9__owners *owners, uint64_t ns)
 	return owners->left_ns ? (double)ns / (double)owners->left_ns : 0;
 }
 
+/* Whether the loop had enough time to tell what it does with it. */
+static bool is_enough(const struct d9__owners *owners)
+{
+	uint64_t all_ns = owners->left_ns + owners->taken_ns;
+
+	return all_ns >= LEAST_NS && LEFT_PART * owners->left_ns >= all_ns;
+}
+
 double d9__owners_share_of(const struct d9__analysis *a, const struct d9__owners *owners,
 			   const struct d9__callback *callback)
 {
@@ -277,7 +286,7 @@ double d9__owners_share_of(const struct d9__analysis *a, const struct d9__owners
 		const struct d9__owner *owner = find(&owners[i], &of);
 		double share = owner ? d9__owners_share(&owners[i], owner->ns) : 0;
 
-		if (owners[i].left_ns >= LEAST_NS && share > most)
+		if (is_enough(&owners[i]) && share > most)
 			most = share;
 	}
 	return most;
@@ -301,7 +310,7 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 {
 	const struct d9__loop_time *time = &worker->loop_time;
 
-	return owners->n && owners->left_ns >= LEAST_NS &&
+	return owners->n && is_enough(owners) &&
 	       (time->busy.longest_ns >= BUSY_NS ||
 		(time->busy.ns >= LEAST_NS &&
 		 BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));

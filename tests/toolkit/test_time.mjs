@@ -120,6 +120,19 @@ test('a range has the parts of its waits and of what the loop did between them',
 	assert.deepEqual([wait.waiting, wait.ready, wait.total], [10, 5, 15]);
 });
 
+test('a range has what readings tell of waits for a CPU: before, or in the wait that begins with one', async () => {
+	const RUN_QUEUE = 13, shape = schema(RUN_QUEUE, 'RunQueueEvent', [['worker_id', 9], ['from_ns', 9], ['wait_ns', 9]]);
+	const putAside = (from, ms, ns) => [ms, RUN_QUEUE, uleb(0), uleb(ORIGIN + from * MS), uleb(ns * MS)];
+	const partsWith = async (cpu, row) => {
+		const trace = await traceOf([unpark(0, 0), start(1), end(2), row, park(10, cpu), unpark(30, cpu), start(30), end(30.5), park(31, cpu + 1)], shape);
+		return inMs(partsOfRange(trace, trace.workers[0], 0, 30 * MS));
+	};
+	// Six of the ten milliseconds awake it had no CPU.
+	assert.deepEqual(await partsWith(4, putAside(0, 10, 6)), { on_cpu: 4, ready: 6, blocked: 0, unknown: 0, waiting: 20, total: 30 });
+	// So long it cannot have been: it was in the wait.
+	assert.deepEqual(await partsWith(10, putAside(0, 10, 15)), { on_cpu: 10, ready: 15, blocked: 0, unknown: 0, waiting: 5, total: 30 });
+});
+
 test('of a call that a range cuts only what is certain is told', async () => {
 	const trace = await traceOf([unpark(0, 0), start(0), end(10), offCpu(10, 8, 0), park(10, 2)]);
 	assert.deepEqual(inMs(partsOfRange(trace, trace.workers[0], 0, 5 * MS)), { on_cpu: 0, ready: 0, blocked: 3, unknown: 2, waiting: 0, total: 5 });

@@ -391,9 +391,15 @@ void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t 
 	trace_event(&s->t, OUTSIDE, at(to_us), (uint64_t)worker, at(from_us), at(to_us));
 }
 
+void story_put_aside_since(struct story *s, unsigned worker, uint64_t from_us, uint64_t us,
+			   uint64_t wait_us)
+{
+	trace_event(&s->t, PUT_ASIDE, at(us), (uint64_t)worker, at(from_us), 1000 * wait_us);
+}
+
 void story_put_aside(struct story *s, unsigned worker, uint64_t us, uint64_t wait_us)
 {
-	trace_event(&s->t, PUT_ASIDE, at(us), (uint64_t)worker, at(us - wait_us), 1000 * wait_us);
+	story_put_aside_since(s, worker, us - wait_us, us, wait_us);
 }
 
 void story_bound(struct story *s, uint64_t us, const struct story_bound *thread)

@@ -104,6 +104,9 @@ void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t t
 void story_outside(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us);
 /* |wait_us| of its waits the thread was ready without a CPU, and no unpark tells of it. */
 void story_put_aside(struct story *s, unsigned worker, uint64_t us, uint64_t wait_us);
+/* By readings at |from_us| and |us|; more than there was between these is of the wait behind. */
+void story_put_aside_since(struct story *s, unsigned worker, uint64_t from_us, uint64_t us,
+			   uint64_t wait_us);
 /*
  * Thread |tid| may run on |cpus| only, and used and waited for so much since the look before;
  * a worker's |tid| is 100 more.

@@ -130,8 +130,11 @@ static void test_spin_whose_calls_the_kernel_interrupts_is_one(void)
 	story_free(&s);
 }
 
-/* Others have the CPU for 80 %, in waits that are over; |told|: that is recorded. */
-static void rounds_on_a_busy_machine(struct story *s, uint64_t call_us, bool told)
+enum told { UNTOLD, TOLD_AFTER, TOLD_BEFORE };
+
+/* Others have the CPU for 80 %, in waits; |told|: whether a reading behind or before the wait tells
+ * it. */
+static void rounds_on_a_busy_machine(struct story *s, uint64_t call_us, enum told told)
 {
 	struct round busy = { 200, FD, 10, 2, call_us };
 
@@ -139,9 +142,11 @@ static void rounds_on_a_busy_machine(struct story *s, uint64_t call_us, bool tol
 	story_spawn_fd(s, 0, 1, WEB, 7);
 	for (uint64_t us = 1000; us < 2000000; us += 10000) {
 		run_rounds_at(s, 1, WEB, busy, us);
+		if (told == TOLD_BEFORE)
+			story_put_aside_since(s, 0, us, us + 2000, 7980);
 		story_park(s, 0, us + 2000, 0);
 		story_unpark(s, 0, us + 9990, 0);
-		if (told)
+		if (told == TOLD_AFTER)
 			story_put_aside(s, 0, us + 9990, 7980);
 	}
 	story_analyse(s);
@@ -152,23 +157,47 @@ static void test_spin_that_others_take_the_cpu_from_in_its_waits_is_one(void)
 	const struct d9__loop_time *time;
 	struct story s;
 
-	rounds_on_a_busy_machine(&s, 1, true);
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
-	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
-	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "short-of-cpu")->check, "short-of-cpu");
-	time = &s.analysis.timeline.items[0]->loop_time;
-	CU_ASSERT_EQUAL(time->wait_ready_ns, 200 * 7980 * UINT64_C(1000));
-	CU_ASSERT_EQUAL(s.analysis.timeline.items[0]->time.ready_ns, time->wait_ready_ns);
-	story_free(&s);
+	for (enum told told = TOLD_AFTER; told <= TOLD_BEFORE; told++) {
+		rounds_on_a_busy_machine(&s, 1, told);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
+		CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "short-of-cpu")->check, "short-of-cpu");
+		time = &s.analysis.timeline.items[0]->loop_time;
+		CU_ASSERT_EQUAL(time->wait_ready_ns, 200 * 7980 * UINT64_C(1000));
+		CU_ASSERT_EQUAL(s.analysis.timeline.items[0]->time.ready_ns, time->wait_ready_ns);
+		story_free(&s);
+	}
 
 	/* It may as well have slept. */
-	rounds_on_a_busy_machine(&s, 1, false);
+	rounds_on_a_busy_machine(&s, 1, UNTOLD);
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
 	story_free(&s);
 
 	/* Its calls take most of what it gets. */
-	rounds_on_a_busy_machine(&s, 7, true);
+	rounds_on_a_busy_machine(&s, 7, TOLD_AFTER);
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+}
+
+/* The machine leaves it a hundredth of the time: 100 calls a window, and one wait with a sleep's
+ * length. */
+static void test_spin_to_which_the_machine_leaves_hardly_any_time_is_one(void)
+{
+	struct round burst = { 100, FD, 10, 2, 1 };
+	struct story s;
+
+	story_begin(&s);
+	story_spawn_fd(&s, 0, 1, WEB, 7);
+	for (uint64_t us = 1000; us < 2000000; us += 100000) {
+		run_rounds_at(&s, 1, WEB, burst, us);
+		story_park(&s, 0, us + 1000, 0);
+		story_unpark(&s, 0, us + 99999, 0);
+		/* Read in the next window. */
+		story_put_aside_since(&s, 0, us + 900, us + 100010, 98990);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
 	story_free(&s);
 }
 
@@ -692,6 +721,8 @@ static const CU_TestInfo tests[] = {
 	  test_spin_whose_calls_the_kernel_interrupts_is_one },
 	{ "spin that others take the CPU from in its waits is one",
 	  test_spin_that_others_take_the_cpu_from_in_its_waits_is_one },
+	{ "spin to which the machine leaves hardly any time is one",
+	  test_spin_to_which_the_machine_leaves_hardly_any_time_is_one },
 	{ "listener that spins is told as accept storm by its error callback",
 	  test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback },
 	{ "listener whose tasks are made anew for each refusal is an accept storm",
