@@ -162,6 +162,7 @@ int d9__sums_take(struct d9__sums *sums, const struct d9__analysis *a, uint64_t 
 	sums->runqueue_known = a->machine.counters[D9__MACHINE_RUNQUEUE_NS].known;
 	sums->runqueue_ns = a->machine.counters[D9__MACHINE_RUNQUEUE_NS].growth;
 	sums->cpu_ns = a->usage.growth[D9__USAGE_USER_NS] + a->usage.growth[D9__USAGE_SYSTEM_NS];
+	sums->sleeps = a->usage.growth[D9__USAGE_VOLUNTARY_SWITCHES];
 	if (err)
 		d9__sums_release(sums);
 	return err;
@@ -234,6 +235,7 @@ void d9__sums_subtract(struct d9__sums *sums, const struct d9__sums *before)
 	take_off(&sums->runqueue_ns, before->runqueue_ns);
 	take_off(&sums->ready_ns, before->ready_ns);
 	take_off(&sums->cpu_ns, before->cpu_ns);
+	take_off(&sums->sleeps, before->sleeps);
 }
 
 void d9__sums_release(struct d9__sums *sums)

@@ -47,9 +47,9 @@ struct d9__sums {
 	struct d9__source_sums *sources;
 	size_t n_sources;
 	/* Of the whole process: its threads ready without a CPU, as far as it is known, and of that
-	 * what loops told; and its CPU time. */
+	 * what loops told; its CPU time, and how often a thread of it went to sleep. */
 	bool runqueue_known;
-	uint64_t runqueue_ns, ready_ns, cpu_ns;
+	uint64_t runqueue_ns, ready_ns, cpu_ns, sleeps;
 };
 
 /*

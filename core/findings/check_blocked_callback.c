@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/u64.h"
 #include "findings/advice.h"
 #include "findings/check_calls.h"
 #include "findings/check_parts.h"
@@ -119,18 +120,21 @@ static bool computes_more(const struct d9__callback *callback, uint64_t limit)
 }
 
 /*
- * Whether few calls sleep for over |limit|, all others for less together, and the machine may have
- * made them: whom they wait for had no CPU, as threads here had none, and for much longer in all.
+ * Whether few calls sleep for over |limit|, all others of the |all_ns| for less together, and the
+ * machine may have made them: whom they wait for had no CPU, as threads here had none, and for much
+ * longer in all.
  */
 static bool looks_starved(const struct d9__findings *findings, const struct d9__callback *callback,
 			  const struct d9__stall *most, uint64_t limit, uint64_t calls,
-			  const char *place)
+			  const char *place, uint64_t all_ns)
 {
+	uint64_t told_ns = callback->time.blocked_ns, untold_ns = d9__u64_minus(all_ns, told_ns);
 	bool few = 2 * calls <= callback->calls &&
 		   (calls <= FEW_SLEEPS || FEW_PART * calls <= callback->calls);
 
 	return few &&
-	       2 * d9__callback_slept_below_ns(callback, limit) <= callback->time.blocked_ns &&
+	       2 * (d9__callback_slept_below_ns(callback, limit) + untold_ns) <=
+		       told_ns + untold_ns &&
 	       d9__finding_looks_starved(findings, most, place) &&
 	       2 * callback->blocked.sum <= d9__ready_of(findings->analysis).ns;
 }
@@ -169,7 +173,7 @@ static struct sleeping find_sleeping(const struct d9__findings *findings,
 	for (size_t i = 0; i < callback->n_on && i < findings->analysis->timeline.n; i++) {
 		const struct d9__callback_on *on = callback->on[i];
 		const struct d9__owners *owners = &findings->owners[i];
-		uint64_t ns = on ? on->time.blocked_ns : 0;
+		uint64_t ns = on ? d9__owners_slept_ns(owners, on) : 0;
 		double share = d9__owners_share(owners, ns);
 
 		if (owners->left_ns < SHARE_LEAST_NS || share <= most.share)
@@ -317,7 +321,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	if (!remedy && !pages)
 		remedy = d9__advice_slept(findings, callback, asleep);
 	starts = d9__call_is_start(findings, callback, limit);
-	starved = !pages && looks_starved(findings, callback, most, limit, calls, in);
+	starved = !pages && looks_starved(findings, callback, most, limit, calls, in, sleeping.ns);
 	if (known)
 		describe_blocked(&blocked, place, sizeof(place));
 	else if (pages)

@@ -39,6 +39,11 @@
 /* A sleep is told beside the owner's share from this part of it on. */
 #define ASLEEP_PART 4
 
+/* In short calls what no reading explains was sleep from one part in so many on, and from so much a
+ * call: less is what readings leave over. */
+#define UNTOLD_PART 5
+#define UNTOLD_NS   (20 * D9__US_NS)
+
 /* Of |ns| in calls, what no reading explains: neither on the CPU, nor asleep, nor ready. */
 static uint64_t unknown_ns(const struct d9__account *time, uint64_t ns)
 {
@@ -153,6 +158,18 @@ static void add(struct d9__owners *owners, const struct d9__owner *owner)
 		move_up(owners, item);
 }
 
+uint64_t d9__owners_slept_ns(const struct d9__owners *owners, const struct d9__callback_on *on)
+{
+	uint64_t slept_ns =
+		(uint64_t)((1 - owners->machine_part) * (double)unknown_ns(&on->time, on->ns));
+
+	/* A thread that does not go to sleep in each second call was stopped by the host. */
+	if (2 * owners->sleeps < on->calls || UNTOLD_PART * slept_ns < on->ns ||
+	    slept_ns < UNTOLD_NS * on->calls)
+		slept_ns = 0;
+	return d9__u64_min(on->time.blocked_ns + slept_ns, on->ns);
+}
+
 /* The calls of one callback on |loop|, without what the machine took of them. */
 static void add_callback(const struct d9__loop_sums *loop, struct d9__owners *owners,
 			 const struct d9__call_sums *calls)
@@ -166,7 +183,7 @@ static void add_callback(const struct d9__loop_sums *loop, struct d9__owners *ow
 	add(owners, &(struct d9__owner) { .kind = D9__OWNER_CALLBACK,
 					  .callback = calls->callback,
 					  .ns = d9__u64_minus(on->ns, taken),
-					  .blocked_ns = d9__u64_min(on->time.blocked_ns, on->ns),
+					  .blocked_ns = d9__owners_slept_ns(owners, on),
 					  .calls = on->calls,
 					  .told = on->time.told,
 					  .io = on->io });
@@ -237,6 +254,8 @@ struct d9__owners *d9__owners_make(const struct d9__sums *sums)
 		all[i].machine_part = machine.of_unknown;
 		all[i].asleep_part = machine.of_asleep;
 		all[i].round_ns = sums->loops[i].time.round_ns;
+		if (sums->runqueue_known && sums->loops[i].cpu_seen)
+			all[i].sleeps = sums->sleeps;
 	}
 	for (size_t i = 0; all && i < sums->n_calls; i++) {
 		const struct d9__call_sums *calls = &sums->calls[i];

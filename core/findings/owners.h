@@ -47,6 +47,8 @@ struct d9__owners {
 	uint64_t others_ns; /* of awake_ns, all owners that have no item */
 	struct d9__io io;   /* of all callbacks */
 
+	uint64_t sleeps; /* how often threads of the process went to sleep; 0: not known, or not
+			    how long this one was ready without a CPU */
 	/* While they are made. */
 	double machine_part, asleep_part; /* the machine's, of unexplained time and of waits */
 	uint64_t round_ns, round_taken_ns, calls_unknown_ns;
@@ -79,6 +81,12 @@ bool d9__owners_move_data(const struct d9__owners *owners);
  * be wrong with their time, whatever no check looks for.
  */
 bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners *owners);
+
+/*
+ * How long the calls |on| a loop slept: as they tell, and in those that are too short to tell it,
+ * what was neither on the CPU nor ready.
+ */
+uint64_t d9__owners_slept_ns(const struct d9__owners *owners, const struct d9__callback_on *on);
 
 /* The owner of |kind|, which no callback is; NULL: it has no time. */
 const struct d9__owner *d9__owners_find(const struct d9__owners *owners, enum d9__owner_kind kind);

@@ -246,6 +246,12 @@ void story_exit(struct story *s, unsigned worker, uint64_t us, uint64_t id, cons
 	trace_event(&s->t, SPAN_CLOSE, at(us), id);
 }
 
+void story_sleeps(struct story *s, uint64_t us, uint64_t voluntary_switches)
+{
+	trace_event(&s->t, USAGE, at(us), UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0),
+		    UINT64_C(0), UINT64_C(0), UINT64_C(0), voluntary_switches, UINT64_C(0));
+}
+
 void story_usage(struct story *s, uint64_t us, uint64_t forced_switches)
 {
 	trace_event(&s->t, USAGE, at(us), UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0),

@@ -60,6 +60,8 @@ void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_
 void story_enter(struct story *s, unsigned worker, uint64_t us, uint64_t id, const char *name);
 void story_exit(struct story *s, unsigned worker, uint64_t us, uint64_t id, const char *name);
 void story_usage(struct story *s, uint64_t us, uint64_t forced_switches);
+/* So often threads of the process went to sleep up to then. */
+void story_sleeps(struct story *s, uint64_t us, uint64_t voluntary_switches);
 void story_cpu_usage(struct story *s, uint64_t us, uint64_t cpu_us);
 /* The process was throttled by its cgroup's limit, for so long and so often since it began. */
 void story_state(struct story *s, uint64_t us, uint64_t throttled_us, uint64_t throttled);

@@ -318,9 +318,50 @@ static void test_sleep_in_calls_of_a_library_is_one_finding(void)
 	story_free(&s);
 }
 
+/* Each millisecond a call of 500 us, of which the thread runs for 50; |sleeps|: of all threads. */
+static void short_sleeps(struct story *s, uint64_t sleeps, bool queue_known)
+{
+	story_begin(s);
+	story_sleeps(s, 0, 0);
+	if (queue_known)
+		story_run_queue(s, 0, 1);
+	story_unpark(s, 0, 1, 0);
+	for (uint64_t i = 0; i < 2000; i++) {
+		story_poll(s, 0, 1000 * i + 10, 1000 * i + 510, 1, SAVE);
+		story_park(s, 0, 1000 * i + 520, 60 * (i + 1));
+		story_unpark(s, 0, 1000 * i + 1000, 60 * (i + 1));
+	}
+	if (queue_known)
+		story_run_queue(s, 2000000, 1);
+	story_sleeps(s, 2000000, sleeps);
+	story_analyse(s);
+}
+
+static void test_calls_that_are_too_short_to_tell_that_they_sleep_do_together(void)
+{
+	struct story s;
+
+	short_sleeps(&s, 4000, true);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	CU_ASSERT(has(story_finding(&s, 0)->brief, "sleeps 44 % of the loop's time, 44"));
+	CU_ASSERT(has(story_finding(&s, 0)->brief, " us each, 2,000 calls"));
+	story_free(&s);
+
+	/* Others may have had the CPU, or the host. */
+	short_sleeps(&s, 4000, false);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	story_free(&s);
+	short_sleeps(&s, 900, true);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	story_free(&s);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "calls that are too short to tell that they sleep do together",
+		  test_calls_that_are_too_short_to_tell_that_they_sleep_do_together },
 		{ "holder of a lock that had no CPU is not accused",
 		  test_holder_of_a_lock_that_had_no_cpu_is_not_accused },
 		{ "preempted write is not what a call beside a lock waited for",
