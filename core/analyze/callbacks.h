@@ -135,6 +135,7 @@ struct d9__callback_on {
 	uint64_t alone; /* of them, in wakes in which nothing else was called, and how many wakes */
 	uint64_t wakes;
 	uint64_t by_timer; /* and by a timer */
+	uint64_t by_self;  /* and by its own task */
 	uint64_t ns;	   /* without functions inside that are callbacks of their own */
 	struct d9__io io;
 };

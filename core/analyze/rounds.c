@@ -360,8 +360,10 @@ static void note_called(struct d9__worker *worker, const struct d9__traced_task 
 	wake->others |= wake->calls && on != wake->latest;
 	wake->calls++;
 	wake->latest = on;
-	if (on)
-		on->by_timer += task->reason == D9__WAKE_TIMER;
+	if (!on)
+		return;
+	on->by_timer += task->reason == D9__WAKE_TIMER;
+	on->by_self += task->waker == task->id && task->reason != D9__WAKE_TIMER;
 }
 
 int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)

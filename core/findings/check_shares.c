@@ -216,56 +216,94 @@ static bool is_spin(const struct d9__findings *findings, const struct d9__callba
 /* Calls that take longer do a piece of work, and let the loop look after each: nothing is wrong. */
 #define AGAIN_NS (75 * D9__US_NS)
 
-/* Told from so many a second on, of so few timers. */
-#define AGAIN_RATE   2000
-#define AGAIN_TIMERS 4
+/* Told from so many a second on, of so few timers or descriptors. */
+#define AGAIN_RATE  2000
+#define AGAIN_TASKS 4
 
 /* Where fewer calls than one in so many read or wrote, that is not what they are for. */
 #define AGAIN_IO_PART 10
 
+enum again { NOT_AGAIN, AGAIN_BY_ITSELF, AGAIN_BY_DESCRIPTOR };
+
 /*
- * Whether |owner| has the loop call it again and again, by a timer that is due at once or an idle
- * watcher, for calls that are short and neither read nor write.
+ * Why |owner|'s loop calls it again and again, for calls that are short and neither read nor write:
+ * by a timer that is due at once, an idle watcher or a wake of its own; or a descriptor stays
+ * ready.
  */
-static bool asks_again(const struct d9__analysis *a, const struct d9__owners *owners,
-		       const struct d9__owner *owner)
+static enum again asks_again(const struct d9__analysis *a, const struct d9__owners *owners,
+			     const struct d9__owner *owner)
 {
 	const struct d9__callback *callback = owner->callback;
-	uint64_t by_timer = 0;
+	uint64_t by_timer = 0, by_self = 0;
 	char kinds[64];
 
 	if (owner->kind != D9__OWNER_CALLBACK || !is_io_recorded(a) || a->losses.events ||
 	    AGAIN_IO_PART * d9__io_calls(&owner->io) > owner->calls ||
 	    4 * owner->blocked_ns > owner->ns || owner->ns > AGAIN_NS * owner->calls ||
 	    d9__finding_rate(owner->calls, owners->left_ns) < AGAIN_RATE)
-		return false;
-	for (size_t i = 0; i < callback->n_on; i++)
+		return NOT_AGAIN;
+	for (size_t i = 0; i < callback->n_on; i++) {
 		by_timer += callback->on[i] ? callback->on[i]->by_timer : 0;
+		by_self += callback->on[i] ? callback->on[i]->by_self : 0;
+	}
+	d9__callback_kinds(&a->callbacks, callback, kinds, sizeof(kinds));
+	if (10 * by_self >= 9 * callback->calls || !strcmp(kinds, "idle"))
+		return AGAIN_BY_ITSELF;
+	if (callback->peak_alive > AGAIN_TASKS)
+		return NOT_AGAIN;
 	if (10 * by_timer >= 9 * callback->calls)
-		return callback->peak_alive <= AGAIN_TIMERS;
-	return !strcmp(d9__callback_kinds(&a->callbacks, callback, kinds, sizeof(kinds)), "idle");
+		return AGAIN_BY_ITSELF;
+	return strcmp(kinds, "io") ? NOT_AGAIN : AGAIN_BY_DESCRIPTOR;
 }
 
+/* " for descriptor 7", of the latest call. */
+static void describe_descriptor(const struct d9__analysis *a, const struct d9__worker *worker,
+				const struct d9__callback *callback, char *buf, size_t size)
+{
+	const struct d9__callback_on *on =
+		worker->number < callback->n_on ? callback->on[worker->number] : NULL;
+	const struct d9__traced_task *task =
+		on ? d9__table_find(&a->tasks.table, on->latest_task) : NULL;
+
+	buf[0] = '\0';
+	if (task && task->fd >= 0)
+		snprintf(buf, size, " for descriptor %" PRId64, task->fd);
+}
+
+static const char by_itself[] =
+	"Wait for what it looks for (a descriptor, a wake of another thread), or give the timer a "
+	"period: the loop calls it again at once, and never sleeps. If it goes through something "
+	"in pieces, make each a millisecond long.";
+
+static const char by_descriptor[] =
+	"Read until EAGAIN, or remove the event while what it waits for is of no use: the "
+	"descriptor stays ready, and nothing is read from it or written to it. If it is read in a "
+	"way that is not counted (inside libc, as eventfd_read() does), the loop has that much to "
+	"do.";
+
 static void again(struct d9__findings *findings, const struct d9__worker *worker,
-		  const struct d9__owners *owners, const struct d9__owner *owner)
+		  const struct d9__owners *owners, const struct d9__owner *owner, enum again why)
 {
 	uint64_t rate = d9__finding_rate(owner->calls, owners->left_ns);
 	struct d9__shown_name name = d9__finding_name(owner->callback);
 	double share = d9__owners_share(owners, owner->ns);
 	struct d9__finding *finding;
+	char descriptor[48] = "";
 
+	if (why == AGAIN_BY_DESCRIPTOR)
+		describe_descriptor(findings->analysis, worker, owner->callback, descriptor,
+				    sizeof(descriptor));
 	finding = d9__finding_add(
-		findings, D9__CRITICAL, owner->ns,
-		"Wait for what it looks for (a descriptor, a wake of another thread), or give the "
-		"timer a period: the loop calls it again at once, and never sleeps. If it goes "
-		"through something in pieces, make each a millisecond long.",
-		"%.*s is called again at once, %s times a second for %.0f %% of worker %" PRIu64
+		findings, why == AGAIN_BY_DESCRIPTOR ? D9__WARNING : D9__CRITICAL, owner->ns,
+		why == AGAIN_BY_DESCRIPTOR ? by_descriptor : by_itself,
+		"%.*s is called again at once%s, %s times a second for %.0f %% of worker %" PRIu64
 		"'s time, and its calls neither read nor write.",
-		name.len, name.text, d9__units_count(rate).text, 100 * share, worker->id);
+		name.len, name.text, descriptor, d9__units_count(rate).text, 100 * share,
+		worker->id);
 	d9__finding_set_callback(findings, finding, owner->callback);
 	d9__finding_set_brief(findings, finding,
-			      "is called again at once, %s times a second, %.0f %% of the time",
-			      d9__units_count(rate).text, 100 * share);
+			      "is called again at once%s, %s times a second, %.0f %% of the time",
+			      descriptor, d9__units_count(rate).text, 100 * share);
 	d9__finding_add_evidence(
 		findings, finding,
 		&(struct d9__evidence) { .at_ns = worker->loop_time.busy.longest_from_ns,
@@ -273,9 +311,9 @@ static void again(struct d9__findings *findings, const struct d9__worker *worker
 					 .has_worker = true,
 					 .worker = worker->id,
 					 .callback = owner->callback },
-		"the loop was busy; told of calls under %s each, by an idle source or up to %u "
-		"timers",
-		d9__units_ns(AGAIN_NS).text, AGAIN_TIMERS);
+		"the loop was busy; told of calls under %s each, by an idle source, a wake of its "
+		"own, or up to %u timers or descriptors",
+		d9__units_ns(AGAIN_NS).text, AGAIN_TASKS);
 }
 
 void d9__check_works_for_nothing(struct d9__findings *findings)
@@ -286,18 +324,19 @@ void d9__check_works_for_nothing(struct d9__findings *findings)
 		const struct d9__worker *worker = a->timeline.items[i];
 		const struct d9__owners *owners = &findings->owners[i];
 
-		if (!d9__owners_saturated(worker, owners))
+		if (!d9__owners_may_be_saturated(worker, owners))
 			continue;
 		for (size_t j = 0; j < owners->n && j < OWNERS_TOLD; j++) {
 			const struct d9__owner *owner = &owners->items[j];
+			enum again why;
 
 			if (d9__owners_share(owners, owner->ns) < NOTHING_SHARE ||
 			    is_spin(findings, owner->callback))
 				continue;
 			if (works_for_nothing(owner))
 				for_nothing(findings, worker, owners, owner);
-			else if (asks_again(a, owners, owner))
-				again(findings, worker, owners, owner);
+			else if ((why = asks_again(a, owners, owner)) != NOT_AGAIN)
+				again(findings, worker, owners, owner, why);
 		}
 	}
 }

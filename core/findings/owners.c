@@ -19,6 +19,11 @@
 #define BUSY_NS	  (3 * D9__SECOND_NS)
 #define BUSY_PART 5
 
+/* So it is if it slept for no more than one part in so many of what the machine left it; and it may
+ * be where that was the smaller part, as more may only seem to be sleep. */
+#define LIMIT_PART     10
+#define MAY_LIMIT_PART 3
+
 /* A loop that is awake for no more than this share of its time has room. */
 #define ROOM_SHARE 0.5
 
@@ -330,9 +335,17 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 	const struct d9__loop_time *time = &worker->loop_time;
 
 	return owners->n && is_enough(owners) &&
-	       (time->busy.longest_ns >= BUSY_NS ||
+	       (LIMIT_PART * owners->asleep_ns <= owners->left_ns ||
+		time->busy.longest_ns >= BUSY_NS ||
 		(time->busy.ns >= LEAST_NS &&
 		 BUSY_PART * time->busy.ns >= d9__loop_time_total_ns(time)));
+}
+
+bool d9__owners_may_be_saturated(const struct d9__worker *worker, const struct d9__owners *owners)
+{
+	return d9__owners_saturated(worker, owners) ||
+	       (owners->n && is_enough(owners) && owners->taken_ns > 2 * owners->left_ns &&
+		MAY_LIMIT_PART * owners->asleep_ns <= owners->left_ns);
 }
 
 char *d9__owners_place(const struct d9__worker *worker, const struct d9__owners *owners)
@@ -377,7 +390,7 @@ bool d9__owners_have_room(const struct d9__analysis *a, const struct d9__owners 
 		/* A call that goes on for so long still may be right or not. */
 		if (piece->open && a->last_ns >= piece->start_ns + D9__HUNG_NS)
 			return false;
-		if (owners[i].left_ns >= LEAST_ROOM_NS &&
+		if (owners[i].left_ns + owners[i].taken_ns >= LEAST_ROOM_NS &&
 		    (d9__owners_share(&owners[i], owners[i].awake_ns) >= ROOM_SHARE ||
 		     d9__worker_was_missed(a->timeline.items[i])))
 			return false;

@@ -62,9 +62,12 @@ struct d9__owners *d9__owners_make(const struct d9__sums *sums);
 
 /*
  * Whether the loop of |worker| is at its limit: it was busy for 3 s without a break, or for a fifth
- * of the trace.
+ * of the trace, or never slept for a tenth of what the machine left it.
  */
 bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owners *owners);
+
+/* Whether it is, or the machine left it so little that some of its sleep may be want of a CPU. */
+bool d9__owners_may_be_saturated(const struct d9__worker *worker, const struct d9__owners *owners);
 
 /*
  * "80 % in find_session (svc.c:6)", in new memory: where the largest owner of a loop that is at its

@@ -475,7 +475,9 @@ static void again_for(struct story *s, const char *kind, unsigned reason, unsign
 		story_spawn(s, 0, task, ASK, kind);
 	story_unpark(s, 0, 0, 0);
 	for (uint64_t i = 0; i < SECONDS(4) / each_us; i++) {
-		if (reason)
+		if (reason == D9__WAKE_ACTIVE)
+			story_wake(s, i * each_us, 1 + i % tasks, 1 + i % tasks, reason);
+		else if (reason)
 			story_wake_by(s, i * each_us, 255, 1 + i % tasks, reason);
 		story_poll(s, 0, i * each_us + 1, (i + 1) * each_us - 3, 1 + i % tasks, ASK);
 	}
@@ -492,17 +494,21 @@ static void test_callback_that_is_called_again_at_once_works_for_nothing(void)
 		const char *kind;
 		unsigned reason;
 		uint64_t each_us;
-	} cases[] = { { "timer", D9__WAKE_TIMER, 20 },
-		      { "timer", D9__WAKE_TIMER, 55 },
-		      { "idle", 0, 20 },
-		      { "idle", 0, 55 } };
+		enum d9__severity severity;
+	} cases[] = { { "timer", D9__WAKE_TIMER, 20, D9__CRITICAL },
+		      { "timer", D9__WAKE_TIMER, 55, D9__CRITICAL },
+		      { "idle", 0, 20, D9__CRITICAL },
+		      { "idle", 0, 55, D9__CRITICAL },
+		      { "async", D9__WAKE_ACTIVE, 20, D9__CRITICAL },
+		      /* It may be read in a way that is not counted. */
+		      { "io", D9__WAKE_FD, 20, D9__WARNING } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct story s;
 
 		again_for(&s, cases[i].kind, cases[i].reason, 1, cases[i].each_us);
 		CU_ASSERT_STRING_EQUAL(for_nothing(&s)->check, "works-for-nothing");
-		CU_ASSERT_EQUAL(for_nothing(&s)->severity, D9__CRITICAL);
+		CU_ASSERT_EQUAL(for_nothing(&s)->severity, cases[i].severity);
 		CU_ASSERT(has(for_nothing(&s)->brief, "is called again at once"));
 		CU_ASSERT_PTR_NULL(for_nothing(&s)->time);
 		CU_ASSERT_STRING_EQUAL(saturated(&s)->check, "");
@@ -510,7 +516,7 @@ static void test_callback_that_is_called_again_at_once_works_for_nothing(void)
 	}
 }
 
-/* Pieces of a job, timers of many connections, and a descriptor that is ready again. */
+/* Pieces of a job, and timers and descriptors of many connections. */
 static void test_callback_that_does_a_piece_each_time_is_no_finding(void)
 {
 	static const struct {
@@ -520,7 +526,7 @@ static void test_callback_that_does_a_piece_each_time_is_no_finding(void)
 	} cases[] = { { "idle", 0, 1, 200 },
 		      { "timer", D9__WAKE_TIMER, 1, 200 },
 		      { "timer", D9__WAKE_TIMER, 100, 20 },
-		      { "io", D9__WAKE_FD, 1, 20 } };
+		      { "io", D9__WAKE_FD, 100, 20 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct story s;
