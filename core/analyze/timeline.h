@@ -61,6 +61,9 @@ struct d9__piece {
  */
 #define D9__LONG_ROUND_NS (250 * D9__MS_NS)
 
+/* And had so much of it itself. */
+#define D9__LONG_ROUND_OWN_NS (100 * D9__MS_NS)
+
 /* Pieces and long calls of a worker that are remembered, to tell what a task waited for. */
 #define D9__WORKER_RECENT 256
 #define D9__WORKER_STALLS 8
@@ -232,7 +235,8 @@ struct d9__worker {
 	struct d9__empty_wakes empty;
 	struct d9__little little;
 	struct {
-		uint64_t ns, from_ns, calls;
+		uint64_t ns, from_ns, calls; /* ns: without what the kernel took */
+		uint64_t wall_ns;
 		struct d9__between between; /* of the newest calls in it */
 	} round; /* the longest of those that only calls made long */
 	uint64_t entered_ns;   /* its first event, if that was the Unpark of entering a loop */

@@ -280,10 +280,11 @@ void d9__timeline_note_round(struct d9__worker *worker, uint64_t ns)
 	/* Time that the kernel took is no part of it. */
 	own_ns = d9__u64_minus(wall_ns, worker->unpark.taken_ns + worker->unpark.ready_ns);
 	/* Long calls are told for themselves. */
-	if (8 * between.longest_ns > own_ns || own_ns < D9__LONG_ROUND_NS ||
+	if (8 * between.longest_ns > own_ns || own_ns < D9__LONG_ROUND_OWN_NS ||
 	    own_ns <= worker->round.ns)
 		return;
 	worker->round.ns = own_ns;
+	worker->round.wall_ns = wall_ns;
 	worker->round.from_ns = worker->unpark.ns;
 	worker->round.calls = calls;
 	worker->round.between = between;

@@ -299,7 +299,10 @@ static void idle_wakes(struct d9__findings *findings, const struct d9__callback 
 
 	name = d9__finding_name(callback);
 	finding = d9__finding_add(findings,
-				  rate >= IDLE_WARNING_RATE && looks ? D9__WARNING : D9__INFO,
+				  rate >= IDLE_WARNING_RATE && looks &&
+						  !brings(findings->analysis, callback)
+					  ? D9__WARNING
+					  : D9__INFO,
 				  spell->calls,
 				  "Make the period longer, set the timer only while there is "
 				  "something to look for, or wait for the "
@@ -319,7 +322,7 @@ static void idle_wakes(struct d9__findings *findings, const struct d9__callback 
 		findings, finding, NULL,
 		"a tenth of a second counts if the loop slept for nine tenths of it and "
 		"nine tenths of its calls were timers; a warning from %u a second on, if "
-		"most calls take under %s",
+		"most calls take under %s and neither read nor write",
 		IDLE_WARNING_RATE, d9__units_ns(LOOK_NS).text);
 }
 

@@ -98,6 +98,17 @@ static uint64_t growth(const struct d9__analysis *a, enum d9__machine_counter co
 	return a->machine.counters[counter].growth;
 }
 
+bool d9__finding_is_machine_full(const struct d9__findings *findings)
+{
+	uint64_t taken_ns = 0, awake_ns = 0;
+
+	for (size_t i = 0; i < findings->analysis->timeline.n; i++) {
+		taken_ns += findings->owners[i].taken_ns;
+		awake_ns += findings->owners[i].awake_ns;
+	}
+	return taken_ns > awake_ns;
+}
+
 uint64_t d9__delay_preempted_ns(const struct d9__analysis *a, const struct d9__delay *delay)
 {
 	uint64_t most_ns = TURN_NS * a->usage.growth[D9__USAGE_INVOLUNTARY_SWITCHES];

@@ -200,6 +200,10 @@ struct d9__ready {
 };
 struct d9__ready d9__ready_of(const struct d9__analysis *analysis);
 
+/* Whether loops were ready without a CPU for longer than they were awake: then others made their
+ * work pile up. */
+bool d9__finding_is_machine_full(const struct d9__findings *findings);
+
 /*
  * How much of |delay| the machine took from calls too short to tell it of themselves: what the active period's
  * CPU time lacks, as far as the process's threads had to wait for a CPU at all.

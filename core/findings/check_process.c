@@ -100,8 +100,13 @@ void d9__check_queue_depth(struct d9__findings *findings)
 	if (queue->max <= 100)
 		return;
 	finding = d9__finding_add(
-		findings, queue->max > 1000 ? D9__CRITICAL : D9__WARNING, queue->max,
-		"Add loops, make the callbacks cheaper, or slow the senders down: more work is handed to the loops "
+		findings,
+		d9__finding_is_machine_full(findings) ? D9__INFO
+		: queue->max > 1000		      ? D9__CRITICAL
+						      : D9__WARNING,
+		queue->max,
+		"Add loops, make the callbacks cheaper, or slow the senders down: more work is "
+		"handed to the loops "
 		"than they pick up.",
 		"%s%s pieces of work handed over by other threads were waiting for a loop.",
 		/* The sample event holds no larger number. */

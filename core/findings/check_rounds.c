@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "findings/check_parts.h"
+#include "findings/owners.h"
 #include "text/units.h"
 
 /* Our adapters have loops that never wait park now and then; other producers do not. */
@@ -34,6 +35,18 @@ static const struct d9__callback *callback_of(const struct d9__worker *worker)
 static bool are_told(const struct d9__analysis *a)
 {
 	return !a->losses.events && parks_are_told(&a->metadata);
+}
+
+/*
+ * How long the longest round of |worker| is to be taken: by the clock, if it had half of all that
+ * the loop did, as a round that goes on for a time gets less of a busy machine; else without what
+ * the kernel took.
+ */
+static uint64_t length_of(const struct d9__findings *findings, const struct d9__worker *worker)
+{
+	return 2 * worker->round.ns >= findings->owners[worker->number].awake_ns
+		       ? worker->round.wall_ns
+		       : worker->round.ns;
 }
 
 bool d9__finding_is_endless(const struct d9__findings *findings,
@@ -81,7 +94,7 @@ static void long_round(struct d9__findings *findings, const struct d9__worker *w
 
 	name = d9__finding_name(callback);
 	finding = d9__finding_add(
-		findings, worker->round.ns > ENDLESS_NS ? D9__CRITICAL : D9__WARNING,
+		findings, length_of(findings, worker) > ENDLESS_NS ? D9__CRITICAL : D9__WARNING,
 		worker->round.ns, advice_of(findings->analysis, between),
 		"Worker %" PRIu64
 		" was in one round of its loop for %s, and looked at no descriptor and no "
@@ -105,10 +118,12 @@ static void long_round(struct d9__findings *findings, const struct d9__worker *w
 				 d9__units_count(between->one ? between->one_calls : between->most_calls).text,
 				 between->one ? "of this one task" : "of it",
 				 d9__units_ns(ns).text, d9__units_ns(between->busy_ns).text);
-	d9__finding_add_evidence(findings, finding, NULL,
-				 "counts from %s on, if no call took an eighth of it; told if no callback is "
-				 "known to have waited (see unfair and backlog)",
-				 d9__units_ns(D9__LONG_ROUND_NS).text);
+	d9__finding_add_evidence(
+		findings, finding, NULL,
+		"counts from %s on, or where it is half of what the loop did from %s on, if no "
+		"call took an eighth of it; told if no callback is known to have waited (see "
+		"unfair and backlog)",
+		d9__units_ns(D9__LONG_ROUND_NS).text, d9__units_ns(D9__LONG_ROUND_OWN_NS).text);
 }
 
 void d9__check_long_round(struct d9__findings *findings)
@@ -119,6 +134,6 @@ void d9__check_long_round(struct d9__findings *findings)
 	    d9__finding_told(findings, "backlog"))
 		return;
 	for (size_t i = 0; i < a->timeline.n; i++)
-		if (a->timeline.items[i]->round.ns)
+		if (length_of(findings, a->timeline.items[i]) >= D9__LONG_ROUND_NS)
 			long_round(findings, a->timeline.items[i]);
 }

@@ -18,6 +18,9 @@
 #define UNFAIR_NS	(10 * D9__MS_NS)
 #define UNFAIR_OFTEN_NS (5 * D9__MS_NS)
 
+/* So many waits are no accident. */
+#define OFTEN 3
+
 /* Examples under a finding. */
 #define EXAMPLES 3
 
@@ -512,9 +515,14 @@ static enum d9__severity delay_severity(const struct d9__findings *findings)
 	    (latency->woken_over_5ms > latency->behind_long + latency->behind_nothing ||
 	     1000 * latency->behind_nothing > latency->woken))
 		return D9__CRITICAL;
-	if (latency->woken_over_10ms || 1000 * latency->woken_over_5ms > latency->woken)
+	if (latency->woken_over_10ms)
 		return D9__WARNING;
-	return D9__INFO;
+	/* Short ones are what a machine makes that has no CPU for its loops. */
+	return 1000 * latency->woken_over_5ms > latency->woken &&
+			       latency->woken_over_5ms >= OFTEN &&
+			       !d9__finding_is_machine_full(findings)
+		       ? D9__WARNING
+		       : D9__INFO;
 }
 
 static const char *wake_delay_advice(const struct d9__findings *findings)

@@ -24,6 +24,9 @@
 #define LIMIT_PART     10
 #define MAY_LIMIT_PART 3
 
+/* Where the largest owner was found is told from this share of the loop's time on. */
+#define PLACE_SHARE 0.2
+
 /* A loop that is awake for no more than this share of its time has room. */
 #define ROOM_SHARE 0.5
 
@@ -352,8 +355,9 @@ char *d9__owners_place(const struct d9__worker *worker, const struct d9__owners 
 {
 	const struct d9__owner *most = &owners->items[0];
 
-	if (!d9__owners_saturated(worker, owners) || most->kind != D9__OWNER_CALLBACK ||
-	    2 * most->blocked_ns > most->ns)
+	if ((!d9__owners_saturated(worker, owners) &&
+	     d9__owners_share(owners, most->ns) < PLACE_SHARE) ||
+	    most->kind != D9__OWNER_CALLBACK || 2 * most->blocked_ns > most->ns)
 		return NULL;
 	return d9__hot_describe(most->callback, false);
 }

@@ -464,17 +464,18 @@ static void test_round_that_does_not_end_is_told_by_who_keeps_it_going(void)
 
 /*
  * One round of 1,500 calls of 2 ms, of which the kernel took |taken_us| of each of the first
- * |taken|, while another callback waits for it to end.
+ * |taken|; |waits|: another callback waits for it to end.
  */
-static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us, unsigned taken,
-					      unsigned reason)
+static const struct d9__finding *round_of_calls(struct story *s, uint64_t taken_us, unsigned taken,
+						unsigned reason, bool waits)
 {
 	uint64_t us = 10;
 
 	story_begin(s);
 	story_say(s, "loop.libevent.capabilities", "poll=full,park=on");
 	story_unpark(s, 0, 1, 1);
-	story_wake(s, us, 0, 2, FD);
+	if (waits)
+		story_wake(s, us, 0, 2, FD);
 	for (unsigned i = 0; i < 1500; i++, us += 2000) {
 		story_wake(s, us, 1, 1, reason);
 		story_poll(s, 0, us, us + 1990, 1, WEB);
@@ -487,6 +488,12 @@ static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us
 	return story_finding(s, 0);
 }
 
+static const struct d9__finding *round_beside(struct story *s, uint64_t taken_us, unsigned taken,
+					      unsigned reason)
+{
+	return round_of_calls(s, taken_us, taken, reason, true);
+}
+
 static void test_endless_round_is_shortened_by_what_the_kernel_took(void)
 {
 	const struct d9__finding *found;
@@ -496,6 +503,13 @@ static void test_endless_round_is_shortened_by_what_the_kernel_took(void)
 	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
 	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 3.00 s");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+	story_free(&s);
+
+	/* It is half of all that the loop did, and went on for so long by the clock. */
+	found = round_of_calls(&s, 1890, 1500, ACTIVE, false);
+	CU_ASSERT_STRING_EQUAL(found->check, "long-round");
+	CU_ASSERT_EQUAL(found->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(found->brief, "keeps the loop in one round for 165 ms");
 	story_free(&s);
 
 	found = round_beside(&s, 995, 1500, ACTIVE);
@@ -617,6 +631,15 @@ static void test_timer_that_works_each_time_is_no_fault_of_an_idle_process(void)
 	struct story s;
 
 	rounds_story(&s, computes);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "idle-wakes")->severity, D9__INFO);
+	story_free(&s);
+
+	/* Short calls that write. */
+	story_begin(&s);
+	story_spawn(&s, 0, 1, WEB, "timer");
+	run_rounds(&s, 1, WEB, (struct round) { 1000, TIMER, 1000, 980, 5 });
+	story_io(&s, 1001000, 1, &(struct story_io) { .writes = 1000 });
+	story_analyse(&s);
 	CU_ASSERT_EQUAL(story_finding_of(&s, "idle-wakes")->severity, D9__INFO);
 	story_free(&s);
 }

@@ -310,6 +310,37 @@ static void test_one_pause_in_a_minute_is_a_warning_only_if_others_waited_for_it
 	CU_ASSERT_EQUAL(one_pause(60, 5), D9__WARNING);
 }
 
+/* Of 500 waits for a call three are of 8 ms, in each of which others had the CPU for |taken_us|. */
+static enum d9__severity few_waits(uint64_t taken_us)
+{
+	enum d9__severity severity;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	for (unsigned i = 0; i < 500; i++) {
+		uint64_t us = 20000 * i, wait_us = i % 200 == 50 ? 8000 : 10;
+
+		story_wake(&s, us, 0, 3, FD);
+		story_poll(&s, 0, us + wait_us, us + wait_us + 20, 3, TICK);
+		story_park(&s, 0, us + 9000, 9000 * (i + 1));
+		story_unpark(&s, 0, us + 19000, 9000 * (i + 1));
+		if (taken_us)
+			story_put_aside(&s, 0, us + 19000, taken_us);
+	}
+	story_analyse(&s);
+	severity = taken_us ? story_effect_of(&s, "wake-delay")->severity
+			    : story_finding_of(&s, "wake-delay")->severity;
+	story_free(&s);
+	return severity;
+}
+
+static void test_short_waits_are_a_warning_unless_the_machine_is_full(void)
+{
+	CU_ASSERT_EQUAL(few_waits(0), D9__WARNING);
+	CU_ASSERT_EQUAL(few_waits(9900), D9__INFO);
+}
+
 static void test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it(void)
 {
 	struct story s;
@@ -473,6 +504,8 @@ static const CU_TestInfo tests[] = {
 	  test_short_stall_is_a_warning_only_if_others_waited_for_long },
 	{ "one pause in a minute is a warning only if others waited for it",
 	  test_one_pause_in_a_minute_is_a_warning_only_if_others_waited_for_it },
+	{ "short waits are a warning unless the machine is full",
+	  test_short_waits_are_a_warning_unless_the_machine_is_full },
 	{ "long wait is not behind a call that took a small part of it",
 	  test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it },
 	{ "calls of many tasks are a backlog and not unfair",
