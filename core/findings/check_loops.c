@@ -229,7 +229,7 @@ static void check_spins(struct d9__findings *findings, bool listeners,
 
 		if (spell && spell->windows >= SPELL_WINDOWS &&
 		    !is_useful(findings, callbacks->items[i], spell) &&
-		    !has_most(findings, callbacks->items[i], spell) &&
+		    (listeners || !has_most(findings, callbacks->items[i], spell)) &&
 		    is_listener(findings, callbacks->items[i], spell) == listeners)
 			tell(findings, callbacks->items[i]);
 	}
