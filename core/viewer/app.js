@@ -190,6 +190,8 @@ function openFirst() {
 }
 
 function takeModel(model) {
+	// Of the trace before it.
+	clearTimeout(urlTimer);
 	state.model = model;
 	state.tracks = storedChoices();
 	layTimeline();

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { serverTrace } from '../toolkit/trace_bytes.mjs';
-import { WORK, eventually, forgive, fragment, open, page, text, useBrowser, violations } from './browser.mjs';
+import { WORK, eventually, forgive, fragment, open, page, serve, text, useBrowser, violations, visit } from './browser.mjs';
 
 useBrowser(() => {
 	for (const folder of ['one', 'other']) mkdirSync(`${WORK}/${folder}`);
@@ -42,6 +42,29 @@ test('a file that is picked again opens where it was left, whatever it is called
 	await pick('renamed.bin');
 	await eventually(() => text('#selected'), (now) => now === said);
 	assert.equal(await eventually(fragment, /c=local/), left);
+});
+
+test('a file opens where it was left though the place of the trace before is yet to be written down', async () => {
+	await open('other');
+	await pick('one/trace.0.bin');
+	const left = await eventually(fragment, /s=poll.*file=[\da-f]{16}/), said = await text('#selected');
+	await visit((await serve('other')) + left);
+	await page.evaluate(() => {
+		// Findings come later than the place is written.
+		const ask = fetch;
+		globalThis.fetch = async (...asked) => {
+			await new Promise((resolve) => setTimeout(resolve, 400));
+			return ask(...asked);
+		};
+		const service = document.getElementById('service'), before = service.textContent;
+		const pressing = setInterval(() => {
+			if (service.textContent === before) document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'c', bubbles: true }));
+			else clearInterval(pressing);
+		}, 20);
+	});
+	await pick('one/trace.0.bin');
+	await eventually(() => text('#service'), (service) => service !== 'other');
+	await eventually(() => text('#selected'), (now) => now === said);
 });
 
 test('another file does not open at the place of one that was shown before', async () => {
@@ -82,7 +105,9 @@ test('what is no trace is told in words, and the trace that was there stays', as
 
 test('a server that has gone is told as that', async () => {
 	await open('one');
-	await page.setOfflineMode(true);
+	const session = await page.createCDPSession();
+	await session.send('Network.enable');
+	await session.send('Network.emulateNetworkConditions', { offline: true, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });
 	await page.evaluate(() => import('./viewer/loading.js').then((module) => fetch('api/segments').catch(module.showFailure)));
 	await eventually(() => text('#message'), /The server does not answer\.\s+Is `dial9 serve` still running/);
 	forgive(/ERR_INTERNET_DISCONNECTED|Failed to load/);
