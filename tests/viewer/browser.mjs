@@ -16,19 +16,23 @@ export const WORK = mkdtempSync(`${process.env.WORK}/`);
 
 const puppeteer = createRequire(`${D9_TEST_NPM}/package.json`)('puppeteer-core').default;
 const servers = new Map();
-let browser, complaints;
+let browser, complaints, watching;
 
 /** The page that the running test has opened. */
 export let page;
 
-/** The pages of a test do each other no harm, and a process for each costs twice the CPU. */
-const ONE_PROCESS = ['--single-process', '--no-zygote'];
+/** The pages of a test do each other no harm, and a process for each costs twice the CPU; so do threads for what is short. */
+const SMALL = ['--single-process', '--no-zygote', '--js-flags=--single-threaded', '--disable-features=ScriptStreaming'];
 
-/** Call once in a test file, with what writes its traces below WORK; |args|: how Chromium is to be started. */
-export function useBrowser(writeTraces, args = ONE_PROCESS) {
+/**
+ * Call once in a test file, with what writes its traces below WORK; |args|: how Chromium is to be started; |watched|: tests
+ * listen to requests.  A page makes a hundred; to be told of them is a third of the CPU that opening it takes.
+ */
+export function useBrowser(writeTraces, { args = SMALL, watched = false } = {}) {
+	watching = watched;
 	before(async () => {
 		await writeTraces();
-		browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: /shell/.test(CHROMIUM) ? 'shell' : true, args: ['--no-sandbox', '--disable-dev-shm-usage', ...args] });
+		browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: /shell/.test(CHROMIUM) ? 'shell' : true, args: ['--no-sandbox', '--disable-dev-shm-usage', ...args], networkEnabled: watched });
 	});
 	afterEach(async () => {
 		await page?.close();
@@ -55,14 +59,18 @@ export async function serve(trace, ...options) {
 export async function visit(url, size = { width: 1280, height: 800 }, ready = 'body[data-ready]') {
 	page = await browser.newPage();
 	complaints = [];
-	page.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}`));
+	// Of a request that fails too the console tells.
+	page.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}${/^Failed to load/.test(message.text()) ? ` ${message.location().url}` : ''}`));
 	page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
-	page.on('response', (response) => {
-		if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
-	});
 	await page.setViewport(size);
 	await page.goto(url);
 	await page.waitForSelector(ready, { timeout: 15000 }).catch((error) => assert.fail(`${error.message}; the page says ${complaints.join(', ')}`));
+}
+
+/** Call |listener| with each request that the page makes from now on. */
+export function listenToRequests(listener) {
+	assert.ok(watching, 'useBrowser() was not told that somebody listens');
+	page.on('request', listener);
 }
 
 /** A page of somebody else's, who may see errors: the caller closes it. */

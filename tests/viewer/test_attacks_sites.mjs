@@ -13,7 +13,7 @@ import { WORK, eventually, forgive, foreignPage, open, page, serve, text, useBro
 useBrowser(() => {
 	mkdirSync(`${WORK}/one`);
 	writeFileSync(`${WORK}/one/trace.0.bin`, serverTrace());
-}, ['--host-resolver-rules=MAP *.example 127.0.0.1']);
+}, { args: ['--host-resolver-rules=MAP *.example 127.0.0.1'], watched: true });
 
 const evil = createServer((request, response) => {
 	response.setHeader('content-type', 'text/html');

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { serverTrace } from '../toolkit/trace_bytes.mjs';
-import { DIAL9, WORK, drop, eventually, forgive, open, page, serve, text, useBrowser, violations, visit } from './browser.mjs';
+import { DIAL9, WORK, drop, eventually, forgive, listenToRequests, open, page, serve, text, useBrowser, violations, visit } from './browser.mjs';
 
 const PIECE = 2 ** 18; // that a page sends at once
 const DAMAGE = Buffer.from([0xee, 0xee, 0xee]);
@@ -17,7 +17,7 @@ useBrowser(() => {
 	writeFileSync(`${WORK}/innocent/trace.0.bin`, serverTrace({ service: 'innocent', slow: false }));
 	writeFileSync(`${WORK}/damaged/trace.0.bin`, Buffer.concat([serverTrace({ service: 'damaged' }), DAMAGE]));
 	writeFileSync(`${WORK}/long.bin`, Buffer.concat(Array(4).fill(serverTrace({ service: 'long' }))));
-});
+}, { watched: true });
 
 const pick = async (...names) => (await page.$('#picker')).uploadFile(...names.map((name) => `${WORK}/${name}`));
 const findingsOf = (...paths) => JSON.parse(spawnSync(DIAL9, ['report', '--json', ...paths], { encoding: 'utf8', maxBuffer: 1 << 28, cwd: WORK }).stdout).findings;
@@ -62,7 +62,7 @@ test('a file that is larger than a piece, and several files, are looked at as wh
 	assert.ok(readFileSync(`${WORK}/long.bin`).length > PIECE);
 	const sent = [];
 	await open('innocent');
-	page.on('request', (request) => {
+	listenToRequests((request) => {
 		if (request.method() === 'POST') sent.push(new URL(request.url()).searchParams.get('file'));
 	});
 	await pick('long.bin', 'one/trace.0.bin');

@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { serverTrace } from '../toolkit/trace_bytes.mjs';
-import { DIAL9, WORK, eventually, forgive, fragment, inTheme, open, page, text, useBrowser, violations, visit } from './browser.mjs';
+import { DIAL9, WORK, eventually, forgive, fragment, inTheme, listenToRequests, open, page, text, useBrowser, violations, visit } from './browser.mjs';
 
 const HOSTILE = '</script><script>globalThis.harmed = 1</script><!--<script><img src=x onerror="harmed=2">';
 
@@ -34,7 +34,7 @@ useBrowser(() => {
 	// Several blocks of base64.
 	writeFileSync(`${WORK}/large/trace.0.bin`, Buffer.concat([serverTrace(), ballast(7 << 20)]));
 	writeFileSync(`${WORK}/hostile/<img src=x onerror=harmed=3>/trace.0.bin`, serverTrace({ service: HOSTILE, place: `${HOSTILE} @ server.c:231` }));
-});
+}, { watched: true });
 
 test('a page that is one file has the guide in it', async () => {
 	await visit(writePage('one'));
@@ -48,7 +48,7 @@ test('a page that is one file shows what serve shows, and asks nobody for anythi
 	await page.close();
 	const asked = [];
 	await visit('about:blank', undefined, 'html');
-	page.on('request', (request) => asked.push(request.url().replace(/^file:.*\//, '')));
+	listenToRequests((request) => asked.push(request.url().replace(/^file:.*\//, '')));
 	await page.goto(writePage('one'));
 	await page.waitForSelector('body[data-ready]');
 	assert.deepEqual(await Promise.all(parts.map(text)), served);
