@@ -29,6 +29,10 @@ export function stream(...parts) {
 
 export function uleb(n) {
 	const bytes = [];
+	if (Number.isSafeInteger(n) && n >= 0) {
+		for (; n >= 128; n = Math.floor(n / 128)) bytes.push(n % 128 | 128);
+		return [...bytes, n];
+	}
 	for (n = BigInt(n); n >= 0x80n; n >>= 7n) bytes.push(Number(n & 0x7fn) | 0x80);
 	return [...bytes, Number(n)];
 }

@@ -20,6 +20,8 @@ let browser, complaints, watching;
 
 /** The page that the running test has opened. */
 export let page;
+let keep = false; // the next test may have it
+let kept = ''; // the trace of the one that this test may have
 
 /** The pages of a test do each other no harm, and a process for each costs twice the CPU; so do threads for what is short. */
 const SMALL = ['--single-process', '--no-zygote', '--js-flags=--single-threaded', '--disable-features=ScriptStreaming'];
@@ -35,14 +37,22 @@ export function useBrowser(writeTraces, { args = SMALL, watched = false } = {}) 
 		browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: /shell/.test(CHROMIUM) ? 'shell' : true, args: ['--no-sandbox', '--disable-dev-shm-usage', ...args], networkEnabled: watched });
 	});
 	afterEach(async () => {
-		await page?.close();
-		page = null;
-		assert.deepEqual(complaints ?? [], []);
+		const said = complaints ?? [];
+		complaints = [];
+		if (!keep || said.length) await closePage();
+		keep = false;
+		assert.deepEqual(said, []);
 	});
 	after(async () => {
 		await browser?.close();
 		for (const { child } of servers.values()) child.kill('SIGINT');
 	});
+}
+
+async function closePage() {
+	kept = '';
+	await page?.close();
+	page = null;
 }
 
 /** The address of a server for |trace| below WORK, one for all tests. */
@@ -57,6 +67,7 @@ export async function serve(trace, ...options) {
 
 /** Open |url|, and wait for |ready|, else for the trace to be there. */
 export async function visit(url, size = { width: 1280, height: 800 }, ready = 'body[data-ready]') {
+	if (kept) await closePage();
 	page = await browser.newPage();
 	complaints = [];
 	// Of a request that fails too the console tells.
@@ -81,8 +92,9 @@ export function foreignPage() {
 /** Drop a file on the page, and wait until it is shown or refused. */
 export async function drop(name, bytes) {
 	await page.evaluate((fileName, base64) => {
-		const files = new DataTransfer();
-		files.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], fileName));
+		const files = new DataTransfer(), content = atob(base64), unpacked = new Uint8Array(content.length);
+		for (let i = 0; i < content.length; i++) unpacked[i] = content.charCodeAt(i);
+		files.items.add(new File([unpacked], fileName));
 		dispatchEvent(new DragEvent('drop', { dataTransfer: files }));
 	}, name, Buffer.from(bytes).toString('base64'));
 	await eventually(() => page.$('#message progress'), (bar) => bar === null);
@@ -93,6 +105,23 @@ export async function open(trace, fragment = '', size = undefined, ready = undef
 	const url = await serve(trace);
 	await visit(url + fragment, size, ready);
 	return url;
+}
+
+/** Use a page of |trace| as the test before left it, if that passed and called keepPage(); else open one.  Its address. */
+export async function openKept(trace) {
+	if (kept !== trace) {
+		await open(trace);
+		// What it has asked for stays known.
+		await page.evaluate(() => performance.setResourceTimingBufferSize(100000));
+	}
+	kept = '';
+	return serve(trace);
+}
+
+/** The last that a test does which leaves its page of |trace| to the next one. */
+export function keepPage(trace) {
+	keep = true;
+	kept = trace;
 }
 
 export const text = (selector) => page.$eval(selector, (e) => e.innerText);

@@ -16,7 +16,7 @@ export const TEXTS = {
 };
 
 /** What no page may show as it is. */
-export const BAD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udfff]|x{4001}/;
+export const BAD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udfff]|(?<!x)x{4001}/;
 
 /** A trace of two loops in which |text| stands wherever a trace has texts: names, fields, values, units, metadata. */
 export function everyText(text) {
