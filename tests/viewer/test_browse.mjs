@@ -184,7 +184,7 @@ for (const theme of ['light', 'dark'])
 		for (const key of ['Escape', 'v', 'v', 'm', 'n', '?']) {
 			await press(key);
 			await eventually(() => text('#below'), (now) => !/Adding up/.test(now));
-			assert.deepEqual(await violations(), [], `after ${key}`);
+			assert.deepEqual(await violations(theme), [], `after ${key}`);
 		}
 	});
 

@@ -106,6 +106,6 @@ for (const theme of ['light', 'dark'])
 		await compared(/1 slower in B/);
 		for (const view of ['callbacks', 'waits', 'stacks']) {
 			await page.click(`[data-view="${view}"]`);
-			assert.deepEqual(await violations(), [], view);
+			assert.deepEqual(await violations(theme), [], view);
 		}
 	});

@@ -107,5 +107,5 @@ for (const theme of ['light', 'dark'])
 	test(`axe finds nothing wrong with the page that is one file, ${theme}`, async () => {
 		await visit(writePage('one'));
 		await inTheme(theme);
-		assert.deepEqual(await violations(), []);
+		assert.deepEqual(await violations(theme), []);
 	});

@@ -273,7 +273,7 @@ for (const theme of ['light', 'dark'])
 		await eventually(() => text('#detail'), /^Range/);
 		for (const tab of await page.$$eval('#panel-tabs button', (buttons) => buttons.map((b) => b.dataset.tab))) {
 			await choose(tab);
-			assert.deepEqual(await violations(), [], tab);
+			assert.deepEqual(await violations(theme), [], tab);
 		}
 	});
 

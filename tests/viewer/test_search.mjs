@@ -101,6 +101,6 @@ for (const theme of ['light', 'dark'])
 		await inTheme(theme);
 		for (const query of ['on_re', 'zzzz']) {
 			await search(query, /./);
-			assert.deepEqual(await violations(), []);
+			assert.deepEqual(await violations(theme), []);
 		}
 	});

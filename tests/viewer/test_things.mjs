@@ -77,6 +77,6 @@ for (const theme of ['light', 'dark'])
 			await page?.close();
 			await open('one', `#s=${item}`);
 			await inTheme(theme);
-			assert.deepEqual(await violations(), []);
+			assert.deepEqual(await violations(theme), []);
 		}
 	});

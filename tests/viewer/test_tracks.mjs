@@ -217,10 +217,10 @@ for (const theme of ['light', 'dark'])
 	test(`axe finds nothing wrong with tracks, open and closed, ${theme}`, async () => {
 		await open('hosts', 'view#tr=cpu%2B,events%2B,helpers%2B,usage%2B', ALL);
 		await inTheme(theme);
-		assert.deepEqual(await violations(), []);
+		assert.deepEqual(await violations(theme), []);
 		await page.focus('[data-track="events"]');
 		await page.keyboard.press('ArrowRight');
-		assert.deepEqual(await violations(), []);
+		assert.deepEqual(await violations(theme), []);
 	});
 
 for (const [width, height] of [[700, 1400], [1280, 1400], [1600, 1400], [2560, 1440]])
