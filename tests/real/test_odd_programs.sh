@@ -116,9 +116,11 @@ is_there() {
 		root) [ "$(id -u)" = 0 ] || echo "takes root" ;;
 		preload:*) LD_PRELOAD=${word#*:} true 2>&1 | sed 's/.*/there is no '"${word#*:}/" ;;
 		CC:*)
+			# A sanitizer is in the code; the others are linked with.
+			case $word in *-fsanitize=*) parts=$(echo "$top_srcdir"/tests/real/odd/*.c) ;; *) parts=$(echo "$dir"/objects/*.o) ;; esac
 			# Words are meant.
 			# shellcheck disable=SC2046,SC2086
-			$CC -D_GNU_SOURCE -g -O1 -o built "$top_srcdir"/tests/real/odd/*.c $(echo "${word#*:}" | tr , ' ') -levent -lpthread -ldl 2>cc.err ||
+			$CC -D_GNU_SOURCE -g -O1 -o built $parts $(echo "${word#*:}" | tr , ' ') -levent -lpthread -ldl 2>cc.err ||
 				echo "cannot be built: $(tail -n 1 cc.err)"
 			;;
 		*) command -v "$word" >/dev/null || echo "$word is not installed" ;;
@@ -183,6 +185,8 @@ work() {
 sed 's/[\\]//g; s/^\.[A-Z]* //' "$manual" | tr -s '\n ' '  ' >"$dir/manual"
 for name; do grep "^$name |" "$dir/table"; done >"$dir/chosen"
 [ $# -gt 0 ] || cp "$dir/table" "$dir/chosen"
+mkdir "$dir/objects"
+! grep -q '| CC:' "$dir/chosen" || (cd "$dir/objects" && $CC -D_GNU_SOURCE -g -O1 -c "$top_srcdir"/tests/real/odd/*.c) || fail "the shapes cannot be built"
 workers=$((2 * $(nproc)))
 for number in $(seq 0 $((workers - 1))); do
 	work "$number" $workers >"$dir/result.$number" 2>&1 &
