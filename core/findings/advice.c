@@ -4,6 +4,7 @@
 #include "findings/advice.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/hot.h"
@@ -33,6 +34,17 @@
 #define WAITS_FOR_DISK	" fdatasync fsync sync syncfs sync_file_range msync "
 #define SLEEPS                                                                                     \
 	" sleep usleep nanosleep clock_nanosleep pause sigsuspend hrtimer_nanosleep "
+
+/*
+ * They start a child, and sleep until it has a CPU and has loaded its program: the first by sharing
+ * the memory with it until then, as posix_spawn() does by clone(); GLib's by a pipe.
+ */
+#define SHARES_MEMORY " clone clone3 kernel_clone wait_for_vfork_done "
+#define STARTS_CHILD                                                                               \
+	" posix_spawn posix_spawnp vfork g_subprocess_new g_subprocess_newv "                      \
+	"g_subprocess_launcher_spawn g_subprocess_launcher_spawnv g_spawn_async "                  \
+	"g_spawn_async_with_fds g_spawn_async_with_pipes g_spawn_async_with_pipes_and_fds "        \
+	"g_spawn_command_line_async "
 
 /* These end without any other thread or process that would have to run. */
 #define NEEDS_NOBODY WAITS_FOR_DISK SLEEPS
@@ -115,6 +127,11 @@ static const struct remedy slept[] = {
 	{ WAITS_FOR_CHILD, "Let the loop tell of the child's end (evsignal_new() on SIGCHLD, "
 			   "ev_child, g_child_watch_add()): it waits for "
 			   "a child." },
+	{ SHARES_MEMORY STARTS_CHILD,
+	  "Let a small helper process, forked early and asked by a socket, start the children, or "
+	  "keep a pool of workers instead of a child for each job: the caller sleeps until its "
+	  "child has a CPU and has loaded its program, longer on a loaded machine, from a slow "
+	  "disk, and where fork() has much memory to copy." },
 	{ LOOKS_UP_NAME,
 	  "Let the loop wait for the answer: evdns_getaddrinfo(), or "
 	  "bufferevent_socket_connect_hostname() with an "
@@ -175,6 +192,80 @@ static bool is_among(const char *place, const char *names)
 	return len && strstr(names, name);
 }
 
+void d9__finding_asleep(const char *place, char *buf, size_t size)
+{
+	static const char futex[] = "futex: ";
+
+	if (!strncmp(place, futex, strlen(futex)))
+		snprintf(buf, size, "waiting for %.64s", place + strlen(futex));
+	else if (is_among(place, SHARES_MEMORY))
+		snprintf(buf, size, "in posix_spawn()");
+	else
+		snprintf(buf, size, "in %.64s", place);
+}
+
+/*
+ * Whether |callback|'s calls have the loop wait for a child.  GLib's tasks, which are told when
+ * they run first, have no maker: there are about as many of them as calls.
+ */
+static bool makes_child_watches(const struct d9__callbacks *callbacks,
+				const struct d9__callback *callback)
+{
+	uint64_t its = 0, unknown = 0;
+	char kinds[64];
+
+	for (size_t i = 0; i < callbacks->n; i++) {
+		const struct d9__callback *made = callbacks->items[i];
+
+		if (strcmp(d9__callback_kinds(callbacks, made, kinds, sizeof(kinds)), "child") != 0)
+			continue;
+		if (made->maker == callback)
+			its += made->spawned;
+		else if (!made->maker)
+			unknown += made->spawned;
+	}
+	return (its && 2 * its >= callback->calls) ||
+	       (unknown && 2 * unknown >= callback->calls && unknown <= 2 * callback->calls);
+}
+
+/*
+ * Whether |place| is a read that the program did not make, as none of |callback|'s was told:
+ * GLib's, of the pipe by which its child says that it could load its program.
+ */
+static bool is_read_of_library(const struct d9__analysis *a, const struct d9__callback *callback,
+			       const char *place)
+{
+	const char *blocking = d9__metadata_value(&a->metadata, "source.blocking");
+	struct d9__blocked_site *sites;
+	bool told = false;
+	size_t n;
+
+	if (!is_among(place, " read pipe_read ") || !blocking || strcmp(blocking, "on") != 0)
+		return false;
+	sites = d9__blocked_sites(&a->blocked, callback, &n);
+	for (size_t i = 0; sites && i < n; i++)
+		told |= is_among(sites[i].calls.function, READS);
+	free(sites);
+	return !told;
+}
+
+const char *d9__advice_starts_child(const struct d9__findings *findings,
+				    const struct d9__callback *callback, const char *place)
+{
+	const char *call = d9__hot_called(callback);
+	bool found = call && is_among(call, STARTS_CHILD);
+
+	if (is_among(place, SHARES_MEMORY))
+		return found ? call : "posix_spawn";
+	if (is_among(place, STARTS_CHILD))
+		return place;
+	if (place[0] && !is_read_of_library(findings->analysis, callback, place))
+		return NULL;
+	if (found)
+		return call;
+	return makes_child_watches(&findings->analysis->callbacks, callback) ? "" : NULL;
+}
+
 bool d9__advice_is_io(const char *function)
 {
 	return is_among(function, READS WRITES CONNECTS STREAM_READS STREAM_WRITES);
@@ -190,6 +281,11 @@ static const char *find(const struct d9__findings *findings, const struct remedy
 		    (!remedies[i].library || d9__metadata_is_only(metadata, remedies[i].library)))
 			return remedies[i].advice;
 	return NULL;
+}
+
+const char *d9__advice_child(const struct d9__findings *findings)
+{
+	return find(findings, slept, sizeof(slept) / sizeof(slept[0]), "posix_spawn");
 }
 
 /* Where a call says EAGAIN its descriptor is non-blocking already. */

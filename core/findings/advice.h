@@ -17,6 +17,20 @@ const char *d9__advice_slept(const struct d9__findings *findings,
 /* The one where that is not known; |pages|: it waits for pages from a disk. */
 const char *d9__advice_sleeps(bool pages);
 
+/* |place| as "in fdatasync(7)", "waiting for a lock". */
+void d9__finding_asleep(const char *place, char *buf, size_t size);
+
+/*
+ * The function by which |callback|, asleep in |place|, starts a child and waits for it to load its
+ * program; "": it does, by a function that is not known; NULL: it sleeps in another.  A |place| of
+ * "" is not known.
+ */
+const char *d9__advice_starts_child(const struct d9__findings *findings,
+				    const struct d9__callback *callback, const char *place);
+
+/* The advice for that. */
+const char *d9__advice_child(const struct d9__findings *findings);
+
 /* Whether samples found |callback| asking again and again for a lock or a turn: it waits for
  * another thread, and does no work. */
 bool d9__advice_asks_again(const struct d9__callback *callback);

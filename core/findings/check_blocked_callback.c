@@ -27,6 +27,20 @@
 #define SLEEPS_CRITICAL_SHARE 0.5
 #define SHARE_LEAST_NS	      D9__SECOND_NS
 
+/* A loop that is awake for less of its time is nearly idle: a part of that is a note. */
+#define IDLE_SHARE 0.05
+
+/*
+ * Sleeps for children to start are notes up to this one, if all of them are no large share: there
+ * is hardly anything else that a program could do.
+ */
+#define CHILD_NS (100 * D9__MS_NS)
+
+/* Where the machine took one part in so many of the time awake, and of all of it, children had to
+ * wait for a CPU, too. */
+#define SHORT_AWAKE_PART 10
+#define SHORT_PART	 100
+
 /* Long sleeps are few up to so many, or if they are one in so many calls: a busy machine may have
  * made them. */
 #define FEW_SLEEPS 10
@@ -159,6 +173,7 @@ struct sleeping {
 	const struct d9__worker *worker; /* NULL: none to speak of */
 	uint64_t ns, calls;
 	double share; /* of what the machine left to its loop */
+	bool idle;    /* which is, nearly, and the share is small */
 };
 
 /*
@@ -181,8 +196,14 @@ static struct sleeping find_sleeping(const struct d9__findings *findings,
 		if (share < SLEEPS_SHARE &&
 		    (share < SLEEPS_LEAST_SHARE || SLEEPS_AWAKE_PART * ns < owners->awake_ns))
 			continue;
-		most = (struct sleeping) { findings->analysis->timeline.items[i], ns, on->calls,
-					   share };
+		most = (struct sleeping) {
+			.worker = findings->analysis->timeline.items[i],
+			.ns = ns,
+			.calls = on->calls,
+			.share = share,
+			.idle = share < SLEEPS_SHARE &&
+				d9__owners_share(owners, owners->awake_ns) < IDLE_SHARE,
+		};
 	}
 	return most;
 }
@@ -193,7 +214,65 @@ static enum d9__severity sleeping_severity(const struct sleeping *sleeping,
 {
 	if (sleeping->share >= SLEEPS_CRITICAL_SHARE)
 		return D9__CRITICAL;
-	return sleeping->worker && severity > D9__WARNING ? D9__WARNING : severity;
+	return sleeping->worker && !sleeping->idle && severity > D9__WARNING ? D9__WARNING
+									     : severity;
+}
+
+/* ---- children that start ---- */
+
+/* Sleeps of a callback until a child has loaded its program. */
+struct child {
+	const char *function; /* NULL: it sleeps for something else; "": which is not known */
+	char place[96];	      /* "in posix_spawn()", "for a child to start" */
+};
+
+static struct child find_child(const struct d9__findings *findings,
+			       const struct d9__callback *callback, const char *in)
+{
+	struct child child = { d9__advice_starts_child(findings, callback, in), "" };
+
+	if (child.function && child.function[0])
+		snprintf(child.place, sizeof(child.place), "in %.*s()",
+			 (int)strcspn(child.function, "("), child.function);
+	else if (child.function)
+		snprintf(child.place, sizeof(child.place), "for a child to start");
+	return child;
+}
+
+static bool is_short_of_cpu(const struct d9__owners *owners)
+{
+	return SHORT_AWAKE_PART * owners->taken_ns >= owners->awake_ns &&
+	       SHORT_PART * owners->taken_ns >= owners->left_ns + owners->taken_ns;
+}
+
+/*
+ * Whether it is only a note that |callback| waits for children to start, up to |longest_ns|: for a
+ * small part of its loop's time.  On a machine where children wait for a CPU as their loop does,
+ * half of its calls tell how long it would be without that.
+ */
+static bool is_child_note(const struct d9__findings *findings, const struct d9__callback *callback,
+			  uint64_t longest_ns)
+{
+	uint64_t median_ns = d9__histogram_quantile(&callback->durations, 0.5);
+	bool is_short = false;
+	double most = 0;
+
+	for (size_t i = 0; i < callback->n_on && i < findings->analysis->timeline.n; i++) {
+		const struct d9__callback_on *on = callback->on[i];
+		const struct d9__owners *owners = &findings->owners[i];
+		uint64_t ns = on ? d9__owners_slept_ns(owners, on) : 0;
+		double share;
+
+		if (!ns)
+			continue;
+		if (is_short_of_cpu(owners)) {
+			is_short = true;
+			ns = d9__u64_min(ns, median_ns * on->calls);
+		}
+		share = owners->left_ns < SHARE_LEAST_NS ? 0 : d9__owners_share(owners, ns);
+		most = share > most ? share : most;
+	}
+	return most < SLEEPS_SHARE && (is_short || longest_ns < CHILD_NS);
 }
 
 /* No call slept for long, and all of them together did. */
@@ -205,7 +284,9 @@ static void sleeping_callback(struct d9__findings *findings, const struct d9__ca
 	struct d9__finding_blocked blocked;
 	bool known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
 	struct d9__shown_name name = d9__finding_name(callback);
+	enum d9__severity severity = sleeping->idle ? D9__INFO : D9__WARNING;
 	struct d9__finding *finding;
+	struct child child;
 	char caller[160], place[768] = "";
 	uint64_t each_ns = sleeping->ns / sleeping->calls;
 
@@ -219,9 +300,17 @@ static void sleeping_callback(struct d9__findings *findings, const struct d9__ca
 	if (!in[0] && callback->time.told.n)
 		in = callback->time.told.in[0].function;
 	remedy = d9__advice_slept(findings, callback, in);
+	child = find_child(findings, callback, in);
+	if (child.function) {
+		remedy = d9__advice_child(findings);
+		if (!known)
+			snprintf(place, sizeof(place), "%s", child.place);
+	}
+	severity = child.function && is_child_note(findings, callback, 0)
+			   ? D9__INFO
+			   : sleeping_severity(sleeping, severity);
 	finding = d9__finding_add(
-		findings, sleeping_severity(sleeping, D9__WARNING), sleeping->ns,
-		remedy ? remedy : d9__advice_sleeps(false),
+		findings, severity, sleeping->ns, remedy ? remedy : d9__advice_sleeps(false),
 		"%.*s%s sleeps for %.0f %% of worker %llu's time%s%s: %s in each of %s calls, %s "
 		"in all, and the loop can run nothing else meanwhile.",
 		name.len, name.text, d9__call_describe_caller(callback, caller, sizeof(caller)),
@@ -289,6 +378,8 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	char behind[160], rhythm[128], caller[160], place[768] = "for something";
 	struct d9__finding_blocked blocked;
 	struct sleeping sleeping;
+	struct child child = { .function = NULL };
+	enum d9__severity severity;
 	bool waited, starts, starved, pages,
 		known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
 	struct d9__call_times times;
@@ -320,24 +411,30 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	remedy = pages ? NULL : d9__advice_slept(findings, callback, in);
 	if (!remedy && !pages)
 		remedy = d9__advice_slept(findings, callback, asleep);
+	if (!pages)
+		child = find_child(findings, callback, in);
+	if (child.function)
+		remedy = d9__advice_child(findings);
 	starts = d9__call_is_start(findings, callback, limit);
 	starved = !pages && looks_starved(findings, callback, most, limit, calls, in, sleeping.ns);
 	if (known)
 		describe_blocked(&blocked, place, sizeof(place));
 	else if (pages)
 		snprintf(place, sizeof(place), "for pages from the disk");
+	else if (child.function)
+		snprintf(place, sizeof(place), "%s", child.place);
 	else if (asleep[0])
 		d9__finding_asleep(asleep, place, sizeof(place));
 	d9__call_describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
 	waited = d9__call_describe_waiting(callback, behind, sizeof(behind));
 	d9__call_describe_times(callback, most, calls, &times);
+	severity = d9__call_severity(findings, callback, most, slept_ns, calls, waited);
+	if (starts || starved || (child.function && is_child_note(findings, callback, slept_ns)))
+		severity = D9__INFO;
+	else
+		severity = sleeping_severity(&sleeping, severity);
 	finding = d9__finding_add(
-		findings,
-		starts || starved
-			? D9__INFO
-			: sleeping_severity(&sleeping, d9__call_severity(findings, callback, most,
-									 slept_ns, calls, waited)),
-		slept_ns, remedy ? remedy : d9__advice_sleeps(pages),
+		findings, severity, slept_ns, remedy ? remedy : d9__advice_sleeps(pages),
 		"%.*s%s waited %s%s %s while worker %llu could run nothing else%s (%s"
 		" did for over %s; %s in all)%s.",
 		name.len, name.text, d9__call_describe_caller(callback, caller, sizeof(caller)),
@@ -349,7 +446,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		set_blocked_brief(findings, finding, callback, &times, &blocked, slept_ns);
 	else
 		set_slept_brief(findings, finding, callback, &times, slept_ns,
-				pages || asleep[0] ? place : "inside");
+				pages || child.function || asleep[0] ? place : "inside");
 	if (known)
 		snprintf(place, sizeof(place), "%s %s", blocked.lock ? "waiting for" : "in",
 			 blocked.what);

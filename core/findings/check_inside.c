@@ -12,16 +12,6 @@
 
 /* ---- where it sleeps ---- */
 
-void d9__finding_asleep(const char *place, char *buf, size_t size)
-{
-	static const char futex[] = "futex: ";
-
-	if (!strncmp(place, futex, strlen(futex)))
-		snprintf(buf, size, "waiting for %.64s", place + strlen(futex));
-	else
-		snprintf(buf, size, "in %.64s", place);
-}
-
 void d9__finding_add_places(struct d9__findings *findings, struct d9__finding *finding,
 			    const struct d9__callback *callback)
 {

@@ -78,9 +78,6 @@ void d9__check_leak_by_site(struct d9__findings *findings);
 /* check_inside.c */
 void d9__check_page_faults(struct d9__findings *findings);
 
-/* |place| as "in fdatasync(7)", "waiting for a lock". */
-void d9__finding_asleep(const char *place, char *buf, size_t size);
-
 /* Tell where calls of |callback| were found asleep, if they were. */
 void d9__finding_add_places(struct d9__findings *findings, struct d9__finding *finding,
 			    const struct d9__callback *callback);

@@ -8,6 +8,7 @@
 #include "analyze/hot.h"
 #include "base/u64.h"
 #include "base/utf8.h"
+#include "findings/advice.h"
 #include "findings/check_parts.h"
 #include "findings/owners.h"
 

@@ -212,6 +212,118 @@ static void test_no_descriptor_that_is_non_blocking_is_to_be_made_so(void)
 	story_free(&s);
 }
 
+/* ---- children that start ---- */
+
+static const struct d9__finding *blocked(const struct story *s)
+{
+	return story_finding_of(s, "blocked-callback");
+}
+
+/* In 3 s one call, which is found in clone(). */
+static void spawn_once(struct story *s, uint64_t asleep_us)
+{
+	story_begin(s);
+	story_park(s, 0, 0, 0);
+	story_unpark(s, 0, MS(40), 0);
+	story_start(s, 0, MS(40) + 1, 1, SAVE);
+	story_asleep(s, 0, MS(50), 1, "clone", 0, "");
+	story_end(s, 0, MS(41) + asleep_us);
+	story_off_cpu(s, 0, MS(41) + asleep_us, 1, asleep_us, 0);
+	story_park(s, 0, MS(42) + asleep_us, 0);
+	story_unpark(s, 0, MS(3000), 0);
+	story_park(s, 0, MS(3001), 0);
+	story_analyse(s);
+}
+
+static void test_sleep_until_a_child_has_started_has_a_remedy_of_its_own(void)
+{
+	struct story s;
+
+	spawn_once(&s, MS(50));
+	CU_ASSERT_STRING_EQUAL(blocked(&s)->brief,
+			       "sleeps 50.0 ms in posix_spawn(), 1 of 1 calls");
+	CU_ASSERT(has(blocked(&s)->advice, "Let a small helper process"));
+	CU_ASSERT_EQUAL(blocked(&s)->severity, D9__INFO);
+	story_free(&s);
+	spawn_once(&s, MS(150));
+	CU_ASSERT(has(blocked(&s)->advice, "Let a small helper process"));
+	CU_ASSERT(blocked(&s)->severity < D9__INFO);
+	story_free(&s);
+}
+
+/*
+ * 30 calls in 3 s, each asleep for |asleep_us|; each tenth for 80 ms instead, where the machine
+ * took |ready_us| of each of the loop's waits.
+ */
+static void spawn_often(struct story *s, const char *kind, uint64_t asleep_us, uint64_t ready_us)
+{
+	story_begin(s);
+	story_park(s, 0, 0, 0);
+	for (unsigned i = 0; i < 30; i++) {
+		uint64_t us = MS(100) * (i + 1), long_us = asleep_us;
+
+		if (ready_us && i % 10 == 0)
+			long_us = MS(80);
+		story_unpark_waited(s, 0, us, ready_us);
+		story_start(s, 0, us, 1, SAVE);
+		story_spawn(s, us + 1, 10 + i, TICK, kind);
+		story_end(s, 0, us + long_us + 100);
+		story_off_cpu(s, 0, us + long_us + 100, 1, long_us, 0);
+		story_park(s, 0, us + long_us + 100, 0);
+	}
+	story_analyse(s);
+}
+
+static void test_callback_whose_child_the_loop_waits_for_sleeps_for_its_start(void)
+{
+	struct story s;
+
+	spawn_often(&s, "child", MS(12), 0);
+	CU_ASSERT(has(blocked(&s)->brief, "sleeps 12.0 ms for a child to start"));
+	CU_ASSERT(has(blocked(&s)->advice, "Let a small helper process"));
+	CU_ASSERT_EQUAL(blocked(&s)->severity, D9__WARNING);
+	story_free(&s);
+
+	/* A small share of a quiet loop's time is a note, and so are few long ones of a machine on
+	 * which threads wait for a CPU. */
+	spawn_often(&s, "child", MS(8), 0);
+	CU_ASSERT(has(blocked(&s)->advice, "Let a small helper process"));
+	CU_ASSERT_EQUAL(blocked(&s)->severity, D9__INFO);
+	story_free(&s);
+	spawn_often(&s, "child", MS(8), MS(10));
+	CU_ASSERT(has(blocked(&s)->advice, "Let a small helper process"));
+	CU_ASSERT_EQUAL(blocked(&s)->severity, D9__INFO);
+	story_free(&s);
+	spawn_often(&s, "child", MS(15), MS(10));
+	CU_ASSERT(blocked(&s)->severity < D9__INFO);
+	story_free(&s);
+
+	/* If the program read, that would be told: it is GLib, from a pipe to the child. */
+	for (unsigned told = 0; told < 2; told++) {
+		story_begin(&s);
+		story_say(&s, "source.blocking", "on");
+		story_park(&s, 0, 0, 0);
+		story_unpark(&s, 0, MS(40), 0);
+		story_start(&s, 0, MS(40), 1, SAVE);
+		story_spawn(&s, MS(40) + 1, 2, TICK, "child");
+		story_asleep(&s, 0, MS(50), 1, "read(5)", 0, "");
+		if (told)
+			story_waited(&s, 0, MS(51), 1, "read", MS(40));
+		story_end(&s, 0, MS(101));
+		story_off_cpu(&s, 0, MS(101), 1, MS(60), 0);
+		story_park(&s, 0, MS(101), 0);
+		story_analyse(&s);
+		CU_ASSERT(has(blocked(&s)->brief, told ? "in read()" : "for a child to start"));
+		story_free(&s);
+	}
+
+	/* Other tasks say nothing of children. */
+	spawn_often(&s, "timer", MS(12), 0);
+	CU_ASSERT(has(blocked(&s)->brief, "sleeps 12.0 ms inside"));
+	CU_ASSERT(has(blocked(&s)->advice, "Let the loop wait instead"));
+	story_free(&s);
+}
+
 /* 20 switches in calls of one slice, in 2 s, and a sleep of 10 ms, which is told with its length beside its switch. */
 static void slice_story(struct story *s, const char *duty)
 {
@@ -379,6 +491,10 @@ int main(void)
 		  test_who_computes_is_not_accused_of_a_call_that_blocked_for_a_moment },
 		{ "who held the lock is named, by its worker or its thread",
 		  test_who_held_the_lock_is_named_by_its_worker_or_its_thread },
+		{ "sleep until a child has started has a remedy of its own",
+		  test_sleep_until_a_child_has_started_has_a_remedy_of_its_own },
+		{ "callback whose child the loop waits for sleeps for its start",
+		  test_callback_whose_child_the_loop_waits_for_sleeps_for_its_start },
 		{ "switches of a slice stand for those of the whole time",
 		  test_switches_of_a_slice_stand_for_those_of_the_whole_time },
 		{ "sleep in calls of a library is that of the function, and never longer than it",

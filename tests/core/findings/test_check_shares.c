@@ -270,6 +270,15 @@ static void test_callback_that_sleeps_a_quarter_of_the_time_awake_is_told(void)
 	sleeps(&s, 300, 804, 200);
 	CU_ASSERT_STRING_EQUAL(blocked(&s)->check, "");
 	story_free(&s);
+
+	/* Of a loop that is nearly idle it is a note. */
+	sleeps(&s, 300, 500, 200);
+	CU_ASSERT_EQUAL(blocked(&s)->severity, D9__WARNING);
+	story_free(&s);
+	sleeps(&s, 300, 490, 200);
+	CU_ASSERT_STRING_EQUAL(blocked(&s)->check, "blocked-callback");
+	CU_ASSERT_EQUAL(blocked(&s)->severity, D9__INFO);
+	story_free(&s);
 }
 
 static void test_callback_that_sleeps_less_than_a_hundredth_of_the_time_is_not_told(void)
