@@ -391,6 +391,20 @@ static const char *nobody_knew(const struct d9__io *io, const struct nothing *no
 	return d9__finding_nothing_advice(io);
 }
 
+/* Of a timer that has its callback try again and again, by how it tries and fails. */
+static const char *wait_instead(const struct d9__io *io)
+{
+	if (io->errors && io->errors >= io->again && io->errors >= io->eof)
+		return "Stop the timer when a call fails like that, and close the descriptor: it "
+		       "will not do better the next time.";
+	if (io->writes > io->reads + io->accepts)
+		return "Wait for the descriptor instead of trying by a timer: add it to the loop "
+		       "for writing (EV_WRITE, G_IO_OUT) while something is left to write, and it "
+		       "is called when there is room.";
+	return "Wait for the descriptor instead of looking by a timer: add it to the loop for "
+	       "reading (EV_READ, G_IO_IN), and it is called when there is something.";
+}
+
 static void brings_nothing(struct d9__findings *findings, const struct d9__callback *callback,
 			   const struct nothing *nothing, const struct d9__io *io, bool timer,
 			   bool listens)
@@ -403,10 +417,7 @@ static void brings_nothing(struct d9__findings *findings, const struct d9__callb
 
 	d9__finding_nothing(io, why, sizeof(why));
 	finding = d9__finding_add(findings, severity_of(nothing), nothing->empty,
-				  timer ? "Wait for the descriptor instead of looking by a timer: "
-					  "add it to the loop for reading, and it is "
-					  "called when there is something."
-					: nobody_knew(io, nothing, listens),
+				  timer ? wait_instead(io) : nobody_knew(io, nothing, listens),
 				  "%.*s wakes its loop %s times a second for nothing%s: %s%s.",
 				  name.len, name.text, d9__units_count(rate).text,
 				  describe_loops(nothing, loops, sizeof(loops)), why,

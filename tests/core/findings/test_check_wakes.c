@@ -131,6 +131,16 @@ static void test_callback_that_polls_by_a_timer_is_told_to_wait_instead(void)
 
 	reads(&s, 500, 500, TIMER);
 	CU_ASSERT(has(empty_wakes(&s)->advice, "Wait for the descriptor instead"));
+	CU_ASSERT(has(empty_wakes(&s)->advice, "for reading (EV_READ"));
+	story_free(&s);
+
+	/* By how it tries and fails. */
+	answers(&s, &(struct story_io) { .writes = 500, .again = 450 }, TIMER);
+	CU_ASSERT(has(empty_wakes(&s)->message, "write("));
+	CU_ASSERT(has(empty_wakes(&s)->advice, "for writing (EV_WRITE"));
+	story_free(&s);
+	answers(&s, &(struct story_io) { .reads = 500, .errors = 450, .last_errno = 104 }, TIMER);
+	CU_ASSERT(has(empty_wakes(&s)->advice, "Stop the timer"));
 	story_free(&s);
 }
 
