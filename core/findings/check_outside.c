@@ -340,6 +340,8 @@ uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker
 
 	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++)
 		told_ns += d9__worker_in_sources_ns(a, worker, (enum d9__outside_phase)i);
+	/* The program's own, and told as that. */
+	told_ns += worker->loop_time.outside_ns;
 	/* A call that goes on still is in no sum of calls. */
 	if (worker->piece.open)
 		told_ns += a->loop_last_ns - worker->piece.start_ns;

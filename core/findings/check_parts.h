@@ -43,7 +43,8 @@ void d9__check_loop_overhead(struct d9__findings *findings);
 uint64_t d9__worker_in_sources_ns(const struct d9__analysis *a, const struct d9__worker *worker,
 				  enum d9__outside_phase phase);
 
-/* How long |worker| was awake, on the CPU, and in no callback and no function of a source's. */
+/* How long |worker| was awake, on the CPU, in its loop, and in no callback and no function of a
+ * source's. */
 uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker *worker);
 
 /* check_balance.c */

@@ -249,17 +249,27 @@ static void test_source_that_looks_and_is_done_is_not_told(void)
 	story_free(&s);
 }
 
-/* |us| of CPU time in each round of 10 ms, 100 us of them in a callback. */
-static void overhead(struct story *s, uint64_t us)
+/*
+ * |us| of CPU time in each round of 10 ms, 100 us of them in a callback; from 120 us on for
+ * |outside_us| the thread is out of its loop.
+ */
+static void overhead_with(struct story *s, uint64_t us, uint64_t outside_us)
 {
 	story_begin(s);
 	story_say(s, "loop.libevent.capabilities", "poll=full,park=on,wake=full,task_end=partial");
 	for (unsigned i = 0; i < 200; i++) {
 		story_unpark(s, 0, i * MS(10), i * us);
 		story_poll(s, 0, i * MS(10) + 10, i * MS(10) + 110, 1, ASK);
+		if (outside_us)
+			story_outside(s, 0, i * MS(10) + 120, i * MS(10) + 120 + outside_us);
 		story_park(s, 0, i * MS(10) + us, i * us + us);
 	}
 	story_analyse(s);
+}
+
+static void overhead(struct story *s, uint64_t us)
+{
+	overhead_with(s, us, 0);
 }
 
 static void test_loop_that_is_asked_again_and_again_is_told_to_be_let_wait(void)
@@ -284,6 +294,17 @@ static void test_time_of_the_loop_itself_is_told_as_that(void)
 	story_free(&s);
 	overhead(&s, MS(2));
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "loop-overhead")->check, "");
+	story_free(&s);
+
+	/* Between rounds it is the program's, and told once. */
+	overhead_with(&s, MS(8), MS(7));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "between-rounds");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "loop-overhead")->check, "");
+	story_free(&s);
+	overhead_with(&s, MS(8), MS(3));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "between-rounds")->check, "between-rounds");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "loop-overhead")->check, "loop-overhead");
+	CU_ASSERT(has(story_finding_of(&s, "loop-overhead")->message, "spends 980 ms"));
 	story_free(&s);
 }
 
