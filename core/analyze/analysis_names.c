@@ -75,7 +75,7 @@ static int name_outside(struct d9__outside *outside, const struct d9__namer *nam
 	if (!namer->name(namer->context, &place) || !place.function)
 		return 0;
 	outside->function = strdup(place.function);
-	return outside->function ? 0 : -ENOMEM;
+	return outside->function ? describe(NULL, &place, &outside->source) : -ENOMEM;
 }
 
 /* |text| as the samples keep it; NULL stays NULL. */

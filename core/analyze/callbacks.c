@@ -53,8 +53,10 @@ static void free_callback(struct d9__callback *callback)
 	free(callback->on);
 	free(callback->alive_curve);
 	free(callback->task_name);
-	for (size_t i = 0; i < D9__OUTSIDE_PHASES; i++)
+	for (size_t i = 0; i < D9__OUTSIDE_PHASES; i++) {
 		free(callback->outside[i].function);
+		free(callback->outside[i].source);
+	}
 	free(callback->function);
 	free(callback->source);
 	free(callback->site);

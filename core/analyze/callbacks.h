@@ -73,6 +73,7 @@ struct d9__outside {
 	const char *place; /* "module+0x..." of the function itself; borrowed; NULL: not told */
 	uint64_t address;  /* of it in the recorded process, or 0 */
 	char *function;	   /* its name, if it is known */
+	char *source;	   /* "file.c:12" of it, or NULL */
 };
 
 /* The results of reads, writes and accepts in a callback's calls, as the recorder counts them. */

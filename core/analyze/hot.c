@@ -18,15 +18,20 @@ struct hot_stack {
 	uint64_t on, off;
 };
 
-void d9__hot_free(struct d9__hot *hot)
+static void free_stacks(struct d9__hot *hot)
 {
 	void *item;
 
-	if (!hot)
-		return;
 	for (size_t place = 0; (place = d9__table_next(&hot->stacks, place, &item));)
 		free(item);
 	d9__table_release(&hot->stacks);
+}
+
+void d9__hot_free(struct d9__hot *hot)
+{
+	if (!hot)
+		return;
+	free_stacks(hot);
 	free(hot);
 }
 
@@ -443,5 +448,39 @@ char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu)
 		free(text);
 		return NULL;
 	}
+	return text;
+}
+
+static bool has_function(const struct d9__stack *stack, const char *function)
+{
+	for (size_t i = 0; stack->names && i < stack->n; i++)
+		if (stack->names[i].function && !strcmp(stack->names[i].function, function))
+			return true;
+	return false;
+}
+
+char *d9__hot_describe_inside(const struct d9__callback *callback, const char *function)
+{
+	struct d9__hot hot = { .on = 0 };
+	struct d9__callback part = { .location = callback->location, .hot = &hot };
+	struct hot_stack *copy;
+	char *text = NULL;
+	void *item;
+
+	if (!callback->hot)
+		return NULL;
+	for (size_t at = 0; (at = d9__table_next(&callback->hot->stacks, at, &item));) {
+		const struct hot_stack *from = item;
+
+		if (!from->on || !has_function(from->stack, function))
+			continue;
+		copy = hot_stack_of(&hot, from->stack);
+		if (!copy)
+			break;
+		copy->on = from->on;
+		hot.on += from->on;
+	}
+	text = d9__hot_describe(&part, false);
+	free_stacks(&hot);
 	return text;
 }

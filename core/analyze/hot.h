@@ -77,3 +77,6 @@ const char *d9__hot_called(const struct d9__callback *callback);
  * there.
  */
 char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu);
+
+/* As much of the samples on the CPU that |function| was in, of itself or what it had called. */
+char *d9__hot_describe_inside(const struct d9__callback *callback, const char *function);

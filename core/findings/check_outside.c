@@ -57,6 +57,21 @@ static uint64_t own_ns(const struct d9__findings *findings, const struct d9__cal
 	return outside->ns;
 }
 
+/* |finding| is about the function that is called in |outside|, and tells where that was found. */
+static void set_function(struct d9__findings *findings, struct d9__finding *finding,
+			 const struct d9__outside *outside)
+{
+	const struct d9__worker *worker =
+		d9__table_find(&findings->analysis->timeline.by_id, outside->worker);
+
+	d9__finding_set_name(findings, finding, outside->function, strlen(outside->function));
+	if (!finding)
+		return;
+	finding->source = outside->source;
+	if (worker)
+		finding->hot = d9__hot_describe_inside(&worker->beside, outside->function);
+}
+
 static void source_time(struct d9__findings *findings, const struct d9__callback *callback,
 			enum d9__outside_phase phase)
 {
@@ -87,7 +102,7 @@ static void source_time(struct d9__findings *findings, const struct d9__callback
 		d9__units_ns(ns).text, d9__units_ns(length_ns).text, where, name.len, name.text,
 		d9__units_count(outside->calls).text, d9__units_ns(outside->max_ns).text);
 	if (outside->function)
-		d9__finding_set_name(findings, finding, outside->function, strlen(outside->function));
+		set_function(findings, finding, outside);
 	else
 		d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "%s takes %s of %s, up to %s each time", what,

@@ -229,6 +229,47 @@ static void test_time_in_a_sources_check_is_told_with_its_share(void)
 	}
 }
 
+/* The source's check() is known by its name, and the thread was found in what it called. */
+static void test_function_of_a_source_is_told_with_its_line_and_where_it_was_found(void)
+{
+	static struct d9__frame_name names[] = {
+		{ "scan", "ring.c", "app", 4, true },
+		{ "ring_check", "ring.c", "app", 7, true },
+		{ "g_main_context_check", NULL, "libglib-2.0.so.0", 0, true },
+		{ "g_main_context_prepare", NULL, "libglib-2.0.so.0", 0, true },
+	};
+	static const uint64_t inside[] = { 0, 1, 2 }, beside[] = { 3, 2 };
+	struct d9__outside *outside;
+	struct story s;
+	void *item;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 50; i++) {
+		call(&s, i * MS(100), 100, 1, ASK);
+		story_sample_in(&s, 0, i * MS(100) + MS(20), i % 5 ? 3 : 2,
+				i % 5 ? inside : beside);
+		story_source_time(&s, 0, i * MS(100) + MS(50), 1, "check", 10, MS(40), MS(5));
+	}
+	story_analyse(&s);
+	outside = &((struct d9__callback *)story_callback(&s, ASK))->outside[D9__IN_CHECK];
+	outside->function = strdup("ring_check");
+	outside->source = strdup("ring.c:6");
+	for (size_t at = 0; (at = d9__table_next(&s.analysis.samples.stacks, at, &item));) {
+		struct d9__stack *stack = item;
+
+		stack->names = calloc(stack->n + 1, sizeof(stack->names[0]));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(stack->names);
+		for (size_t i = 0; i < stack->n; i++)
+			stack->names[i] = names[stack->addresses[i]];
+	}
+	d9__findings_release(&s.findings);
+	CU_ASSERT_EQUAL_FATAL(d9__findings_make(&s.findings, &s.analysis), 0);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "ring_check");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->source, "ring.c:6");
+	CU_ASSERT(has(story_finding(&s, 0)->hot, "100 % in scan (ring.c:4)"));
+	story_free(&s);
+}
+
 static void test_source_that_looks_and_is_done_is_not_told(void)
 {
 	struct story s;
@@ -380,6 +421,8 @@ static CU_TestInfo tests[] = {
 	  test_watcher_that_looks_or_does_the_round_s_work_is_not_told },
 	{ "time in a sources check is told with its share",
 	  test_time_in_a_sources_check_is_told_with_its_share },
+	{ "function of a source is told with its line, and where it was found",
+	  test_function_of_a_source_is_told_with_its_line_and_where_it_was_found },
 	{ "source that looks and is done is not told",
 	  test_source_that_looks_and_is_done_is_not_told },
 	{ "loop that is asked again and again is told to be let wait",
