@@ -125,6 +125,16 @@ struct d9__inner {
 	uint64_t longest_ns, longest; /* of them, and which of its callback's calls that was */
 };
 
+/* The sources that make callbacks ready. */
+enum d9__cause {
+	D9__CAUSE_TIMER,
+	D9__CAUSE_SIGNAL,
+	D9__CAUSE_DESCRIPTOR,
+	D9__CAUSE_THREAD, /* another one */
+	D9__CAUSE_OTHER,
+	D9__CAUSES
+};
+
 /* The calls of one callback on one worker. */
 struct d9__callback_on {
 	struct d9__account time;
@@ -137,6 +147,9 @@ struct d9__callback_on {
 	uint64_t wakes;
 	uint64_t by_timer; /* and by a timer */
 	uint64_t by_self;  /* and by its own task */
+	/* In the current window (see rounds.h): how many, and of timers that are made anew. */
+	uint64_t window, window_calls[D9__CAUSES];
+	uint64_t anew_calls, anew_ns;
 	uint64_t ns;	   /* without functions inside that are callbacks of their own */
 	struct d9__io io;
 };

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "analyze/latency.h"
 #include "analyze/rounds.h"
@@ -167,15 +168,14 @@ static void note_little(struct d9__worker *worker, uint64_t ns)
 		cause->calls += share->calls;
 		if (share->tasks > cause->tasks)
 			cause->tasks = share->tasks;
-		if (share->top.calls <= cause->most_calls)
+		if (share->most.calls <= cause->most_calls)
 			continue;
-		cause->most_calls = share->top.calls;
-		cause->ns = share->top.ns;
-		cause->task = share->top.id;
-		cause->callback = share->top.callback;
-		cause->fd = share->top.fd;
-		cause->waker = share->top.waker;
-		cause->waker_worker = share->top.waker_worker;
+		cause->most_calls = share->most.calls;
+		cause->task = share->most.task;
+		cause->callback = share->most.callback;
+		cause->fd = share->most.fd;
+		cause->waker = share->most.waker;
+		cause->waker_worker = share->most.waker_worker;
 	}
 }
 
@@ -291,6 +291,36 @@ static void count(struct d9__share *share, const struct d9__traced_task *task,
 	share->top.waker_worker = task->waker_worker;
 }
 
+/* Of |callback|'s calls in |worker|'s window; NULL: they are left out. */
+static struct d9__callback_on *in_window(const struct d9__worker *worker,
+					 struct d9__callback *callback)
+{
+	struct d9__callback_on *on = d9__callback_on(callback, worker->number);
+
+	if (on && on->window != worker->rounds.number) {
+		on->window = worker->rounds.number;
+		memset(on->window_calls, 0, sizeof(on->window_calls));
+		on->anew_calls = on->anew_ns = 0;
+	}
+	return on;
+}
+
+static void count_callback(struct d9__share *share, uint64_t calls,
+			   const struct d9__traced_task *task, struct d9__callback *callback)
+{
+	if (calls <= share->most.calls)
+		return;
+	share->most.calls = calls;
+	if (share->most.callback == callback && task->window_calls <= share->most.task_calls)
+		return;
+	share->most.callback = callback;
+	share->most.task = task->id;
+	share->most.task_calls = task->window_calls;
+	share->most.fd = task->fd;
+	share->most.waker = task->waker;
+	share->most.waker_worker = task->waker_worker;
+}
+
 static enum d9__cause cause_of(const struct d9__traced_task *task)
 {
 	switch (task->reason) {
@@ -315,6 +345,38 @@ static void go_on(const struct d9__rounds *rounds, struct d9__traced_task *task)
 	task->renewed = true;
 	task->window_calls = rounds->latest.calls;
 	task->window_ns = rounds->latest.ns;
+}
+
+/* More of them at once are others. */
+#define ANEW_MAX 4
+
+/*
+ * Whether |task| is a timer that is made anew for each call and ends with it (event_base_once(),
+ * g_timeout_add() and FALSE): one after the other, all of them are one.
+ */
+static bool is_anew(const struct d9__traced_task *task)
+{
+	const struct d9__callback *callback = task->callback;
+
+	return task->reason == D9__WAKE_TIMER && callback->alive <= ANEW_MAX &&
+	       2 * callback->ended >= callback->calls;
+}
+
+/* The first call of |task| in a window: instead of the one before? */
+static void go_on_anew(const struct d9__callback_on *on, struct d9__traced_task *task)
+{
+	if (!on || task->renewed || !is_anew(task))
+		return;
+	task->window_calls = on->anew_calls;
+	task->window_ns = on->anew_ns;
+}
+
+static void note_anew(struct d9__callback_on *on, const struct d9__traced_task *task)
+{
+	if (!on || !is_anew(task))
+		return;
+	on->anew_calls = task->window_calls;
+	on->anew_ns = task->window_ns;
 }
 
 static void add_brief(uint64_t *sum, uint64_t ns)
@@ -372,18 +434,23 @@ int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 	struct d9__traced_task *task = piece->task;
 	struct d9__callback *callback = user_of(piece);
 	uint64_t ns = piece->end_ns - piece->start_ns;
+	struct d9__callback_on *on;
+	enum d9__cause cause;
 
 	if (see(worker, piece->end_ns) < 0)
 		return -ENOMEM;
+	on = in_window(worker, task->callback);
 	if (task->window != rounds->number || task->window_worker != worker->number) {
 		task->window = rounds->number;
 		task->window_worker = worker->number;
 		task->window_calls = task->window_ns = 0;
 		task->renewed = false;
 		go_on(rounds, task);
+		go_on_anew(on, task);
 	}
 	task->window_calls++;
 	task->window_ns += ns;
+	note_anew(on, task);
 	add_brief(&rounds->brief_calls_ns, ns);
 	if (rounds->latest.end_ns)
 		add_brief(&rounds->brief_gaps_ns, piece->start_ns - rounds->latest.end_ns);
@@ -406,7 +473,12 @@ int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 		return 0;
 	rounds->calls++;
 	rounds->timer_calls += task->reason == D9__WAKE_TIMER;
-	count(&rounds->by[cause_of(task)], task, callback);
+	cause = cause_of(task);
+	count(&rounds->by[cause], task, callback);
+	if (callback != task->callback)
+		on = in_window(worker, callback);
+	if (on)
+		count_callback(&rounds->by[cause], ++on->window_calls[cause], task, callback);
 	return 0;
 }
 

@@ -22,17 +22,7 @@ struct d9__piece;
 /* A wait shorter than this one was none: the loop only looked. */
 #define D9__REAL_WAIT_NS (10 * D9__US_NS)
 
-/* The sources that make callbacks ready. */
-enum d9__cause {
-	D9__CAUSE_TIMER,
-	D9__CAUSE_SIGNAL,
-	D9__CAUSE_DESCRIPTOR,
-	D9__CAUSE_THREAD, /* another one */
-	D9__CAUSE_OTHER,
-	D9__CAUSES
-};
-
-/* Calls of one kind in a window, of how many tasks, and the task with most of them. */
+/* Calls of one kind in a window, of how many tasks, and the task and the callback with most. */
 struct d9__share {
 	uint64_t calls, tasks;
 	struct {
@@ -43,6 +33,12 @@ struct d9__share {
 		uint8_t reason;
 		bool renewed, listener;
 	} top;
+	/* Of all its tasks together, and the one of them with most; not of all kinds together. */
+	struct {
+		struct d9__callback *callback;
+		uint64_t calls, task, task_calls, waker, waker_worker;
+		int64_t fd;
+	} most;
 };
 
 /* Of one worker; all zero before its first event. */
@@ -92,8 +88,9 @@ struct d9__little {
 	uint64_t windows, ns, first_ns;
 	uint64_t wakes, calls, busy_ns;
 	struct d9__little_cause {
-		uint64_t calls, ns, tasks; /* tasks: most in a window */
-		uint64_t most_calls, task, waker, waker_worker; /* of the task with most calls in a window */
+		uint64_t calls, tasks; /* tasks: most in a window */
+		/* Of the callback with most calls in a window, and of its task with most. */
+		uint64_t most_calls, task, waker, waker_worker;
 		const struct d9__callback *callback;
 		int64_t fd;
 	} causes[D9__CAUSES];

@@ -104,6 +104,84 @@ static void test_wakes_of_one_timer_are_told_once(void)
 	story_free(&s);
 }
 
+/* A wake each 2 ms: of five, four are for WEB, by one of |tasks| in turn, and one for TICK's one
+ * timer. */
+static void wake_for_two(struct story *s, unsigned tasks)
+{
+	story_begin(s);
+	story_spawn(s, 0, 1, TICK, "timer");
+	for (unsigned i = 0; i < tasks; i++)
+		story_spawn(s, 0, 10 + i, WEB, "timer");
+	for (unsigned i = 0; i < 1000; i++) {
+		unsigned task = i % 5 ? 10 + i % tasks : 1;
+
+		story_unpark(s, 0, 2000 * i, 0);
+		story_wake(s, 2000 * i, 0, task, TIMER);
+		story_poll(s, 0, 2000 * i + 1, 2000 * i + 6, task, task == 1 ? TICK : WEB);
+		story_park(s, 0, 2000 * i + 8, 0);
+	}
+	story_analyse(s);
+}
+
+static void test_callback_with_most_calls_is_named_whatever_each_of_its_tasks_has(void)
+{
+	struct story s;
+
+	wake_for_two(&s, 11);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "many-wakes")->name, "app+0x400");
+	CU_ASSERT(has(story_finding_of(&s, "many-wakes")->message, "timers, app+0x400 most often"));
+	story_free(&s);
+	wake_for_two(&s, 19);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "many-wakes")->name, "app+0x400");
+	story_free(&s);
+}
+
+/* A wake each |apart_us| for a timer that is set anew |live| times ahead, and each 20 ms TICK. */
+static void wake_for_new_ones(struct story *s, unsigned apart_us, unsigned live)
+{
+	unsigned n = 2000000 / apart_us;
+
+	story_begin(s);
+	story_spawn(s, 0, 1, TICK, "timer");
+	for (unsigned i = 0; i < live; i++)
+		story_spawn(s, 0, 10 + i, WEB, "once");
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t us = (uint64_t)apart_us * i;
+
+		story_unpark(s, 0, us, 0);
+		story_wake(s, us, 0, 10 + i, TIMER);
+		story_poll(s, 0, us + 1, us + 6, 10 + i, WEB);
+		story_terminate(s, us + 6, 10 + i);
+		story_spawn(s, us + 6, 10 + i + live, WEB, "once");
+		if (us % 20000 < apart_us) {
+			story_wake(s, us + 6, 0, 1, TIMER);
+			story_poll(s, 0, us + 7, us + 12, 1, TICK);
+		}
+		story_park(s, 0, us + 15, 0);
+	}
+	story_analyse(s);
+}
+
+static void test_timers_that_are_made_anew_for_each_call_are_one(void)
+{
+	struct story s;
+
+	wake_for_new_ones(&s, 2000, 1);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "idle-wakes");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "wakes worker 0 500 times a second"));
+	story_free(&s);
+
+	/* Many at once, as of connections, are none. */
+	wake_for_new_ones(&s, 2000, 100);
+	CU_ASSERT_STRING_NOT_EQUAL(story_finding_of(&s, "idle-wakes")->name, "app+0x400");
+	CU_ASSERT(has(story_finding_of(&s, "many-wakes")->message,
+		      "many timers, app+0x400 most often"));
+	CU_ASSERT_EQUAL(story_finding_of(&s, "many-wakes")->severity, D9__INFO);
+	story_free(&s);
+}
+
 /* |descriptors| that are ready all the time, one after the other, with no wait. */
 static void spin_story(struct story *s, unsigned descriptors, unsigned us, unsigned n)
 {
@@ -313,6 +391,10 @@ static const CU_TestInfo tests[] = {
 	  test_wakes_for_little_are_told_by_their_cause },
 	{ "wakes that are few or worth it are within the budget",
 	  test_wakes_that_are_few_or_worth_it_are_within_the_budget },
+	{ "callback with most calls is named, whatever each of its tasks has",
+	  test_callback_with_most_calls_is_named_whatever_each_of_its_tasks_has },
+	{ "timers that are made anew for each call are one",
+	  test_timers_that_are_made_anew_for_each_call_are_one },
 	{ "wakes of one timer are told once", test_wakes_of_one_timer_are_told_once },
 	{ "descriptors that spin together are one spin with their number",
 	  test_descriptors_that_spin_together_are_one_spin_with_their_number },
