@@ -3,9 +3,7 @@
 
 #include "format/cursor.h"
 
-#include "format/varint.h"
-
-int d9__cursor_varint(struct d9__cursor *cursor, uint64_t *out)
+int d9__cursor_varint_slow(struct d9__cursor *cursor, uint64_t *out)
 {
 	size_t left = d9__cursor_left(cursor);
 	uint64_t value = 0;

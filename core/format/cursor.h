@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/varint.h"
 #include "format/wire.h"
 
 /*
@@ -106,8 +107,24 @@ static inline bool d9__cursor_u64(struct d9__cursor *cursor, uint64_t *out)
 	return true;
 }
 
+/* d9__cursor_varint() where another number may not fit. */
+int d9__cursor_varint_slow(struct d9__cursor *cursor, uint64_t *out);
+
 /* A LEB128 number.  1, 0 if the bytes do not suffice, -EBADMSG if it does not fit 64 bits. */
-int d9__cursor_varint(struct d9__cursor *cursor, uint64_t *out);
+static inline int d9__cursor_varint(struct d9__cursor *cursor, uint64_t *out)
+{
+	const uint8_t *p = cursor->p;
+	uint64_t value;
+
+	if (__builtin_expect(d9__cursor_left(cursor) < D9__VARINT_MAX, 0))
+		return d9__cursor_varint_slow(cursor, out);
+	value = d9__varint_get(&p);
+	if (__builtin_expect(!p, 0))
+		return -EBADMSG;
+	cursor->p = p;
+	*out = value;
+	return 1;
+}
 
 /* Pass a u32 length and as many bytes. */
 bool d9__cursor_blob(struct d9__cursor *cursor, const uint8_t **out, uint32_t *len);

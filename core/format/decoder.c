@@ -283,7 +283,7 @@ void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
 		if (schema->tells_wakes && decoder->tells_wakes)
 			d9__times_see(&sum, decoder,
 				      &(struct d9__frame) { .kind = D9__FRAME_EVENT,
-							    .end = next,
+							    .end = in->end,
 							    .schema = schema,
 							    .payload = in->p + D9__EVENT_HEAD_LEN,
 							    .timestamp_ns = time_ns });
@@ -531,9 +531,26 @@ void d9__decoder_release(struct d9__decoder *decoder)
 __attribute__((aligned(64))) int d9__decoder_next(struct d9__decoder *decoder,
 						  struct d9__cursor *in, struct d9__frame *out)
 {
-	const uint8_t *start = in->p;
-	int got = next_frame(decoder, in, out);
+	const struct d9_schema *schema = NULL;
+	const uint8_t *start = in->p, *end;
+	uint64_t time_ns;
+	int got;
 
+	if (decoder->started)
+		schema = d9__decoder_quick(decoder, in, &time_ns);
+	end = schema ? quick_steps(start + D9__EVENT_HEAD_LEN, schema) : NULL;
+	if (__builtin_expect(end != NULL, 1)) {
+		decoder->base_ns = time_ns;
+		in->p = end;
+		*out = (struct d9__frame) { .kind = D9__FRAME_EVENT,
+					    .start = start,
+					    .end = end,
+					    .schema = schema,
+					    .payload = start + D9__EVENT_HEAD_LEN,
+					    .timestamp_ns = time_ns };
+		return 1;
+	}
+	got = next_frame(decoder, in, out);
 	if (got == 1) {
 		out->start = start;
 		out->end = in->p;

@@ -221,7 +221,7 @@ int d9__poll_wakes_see(struct d9__poll_wakes *seen, const struct d9_schema *sche
 		return d9__cursor_varint(&in, &worker) ? d9__poll_wakes_unpark(seen, worker, ns)
 						       : 0;
 	default:
-		if (d9__cursor_varint(&in, &worker))
+		if (!seen->times_only && d9__cursor_varint(&in, &worker))
 			d9__poll_wakes_end(seen, worker, ns);
 		return 0;
 	}
