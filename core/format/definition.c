@@ -191,6 +191,9 @@ static void fill_steps(struct d9_schema *schema, struct d9__step *steps)
 		struct d9__step *last = n ? &steps[n - 1] : NULL;
 
 		quick = quick && step.op != D9__STEP_VALUE;
+		schema->borrows |= step.op == D9__STEP_VALUE ||
+				   schema->fields[i].type == D9_FIELD_POOLED_STRING ||
+				   schema->fields[i].type == D9_FIELD_POOLED_STACK;
 		max += step.optional +
 		       (step.op == D9__STEP_VARINT ? (unsigned)D9__VARINT_MAX : step.n);
 		/* 60000: stays within 16 bits after the longest fixed field. */

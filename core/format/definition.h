@@ -49,6 +49,7 @@ struct d9_schema {
 	const struct d9__step *steps;
 	/* All steps are fixed or varint, and take at most this many bytes; 0: not so. */
 	uint32_t quick_bytes;
+	bool borrows; /* a value may point to what is elsewhere: a text, a stack, ... */
 
 	/* Filled in by the set's classify(): the catalogue's view. */
 	uint8_t kind;

@@ -292,9 +292,12 @@ static int read_field(struct build *build, const struct d9__field_definition *fi
 	return 0;
 }
 
-static int make_room(struct d9__values *values, size_t n)
+int d9__values_room_slow(struct d9__values *values, size_t n)
 {
-	return d9__array_reserve(values->items, &values->capacity, 0, n) ? 0 : -ENOMEM;
+	if (!d9__array_reserve(values->own, &values->own_capacity, 0, n))
+		return -ENOMEM;
+	d9__values_put_at(values, values->own, values->own_capacity);
+	return 0;
 }
 
 int d9__values_build(struct d9__values *values, const struct d9__decoder *decoder,
@@ -302,7 +305,7 @@ int d9__values_build(struct d9__values *values, const struct d9__decoder *decode
 {
 	struct build build = { values, decoder, { frame->payload, frame->end, 0 }, 0 };
 	const struct d9_schema *schema = frame->schema;
-	int err = make_room(values, schema->n_fields);
+	int err = d9__values_room(values, schema->n_fields);
 
 	d9__arena_reset(&values->arena);
 	for (uint32_t i = 0; i < schema->n_fields && !err; i++)
@@ -361,8 +364,7 @@ int d9__values_quick(struct d9__values *values, const struct d9__decoder *decode
 	const uint8_t *p = frame->payload;
 	struct d9_value *value;
 
-	if (__builtin_expect(schema->n_fields > values->capacity, 0) &&
-	    make_room(values, schema->n_fields))
+	if (d9__values_room(values, schema->n_fields))
 		return -ENOMEM;
 	if (__builtin_expect(values->arena.given_bytes != 0, 0))
 		d9__arena_reset(&values->arena);
@@ -387,7 +389,7 @@ int d9__values_quick(struct d9__values *values, const struct d9__decoder *decode
 
 void d9__values_release(struct d9__values *values)
 {
-	d9__free(values->items);
+	d9__free(values->own);
 	d9__arena_release(&values->arena);
 	*values = (struct d9__values) { 0 };
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "format/definition.h"
 #include "read/event_copy.h"
 
 /* |len| bytes at |from|, copied; |*to| is what is borrowed now.  False: out of memory. */
@@ -75,19 +76,25 @@ static bool copy_value(struct d9__arena *arena, struct d9_value *value)
 	}
 }
 
+int d9__event_copy_borrowed(struct d9__arena *arena, const struct d9_schema *schema,
+			    struct d9_value *values)
+{
+	for (size_t i = 0; i < schema->n_fields; i++)
+		if (!copy_value(arena, &values[i]))
+			return -ENOMEM;
+	return 0;
+}
+
 int d9__event_copy(struct d9__arena *arena, const struct d9_event *event, struct d9_event *out)
 {
-	size_t n = d9_schema_fields(event->schema);
+	size_t n = event->schema->n_fields;
 	struct d9_value *values = d9__arena_alloc(arena, (n + 1) * sizeof(*values));
 
 	if (!values)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		values[i] = event->values[i];
-		if (!copy_value(arena, &values[i]))
-			return -ENOMEM;
-	}
+	if (n)
+		memcpy(values, event->values, n * sizeof(*values));
 	*out = *event;
 	out->values = values;
-	return 0;
+	return d9__event_copy_borrowed(arena, event->schema, values);
 }

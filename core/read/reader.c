@@ -24,6 +24,7 @@ int d9_reader_new(struct d9_reader **out)
 	if (!reader)
 		return -ENOMEM;
 	reader->schemas.classify = d9__catalogue_classify;
+	reader->event = &reader->own;
 	*out = reader;
 	return 0;
 }

@@ -28,8 +28,8 @@ struct d9_reader {
 	bool file_order, begun;
 	int err; /* of next: final */
 
-	/* The event last delivered. */
-	struct d9_event event;
+	/* The event last delivered: |own|, unless another place was given. */
+	struct d9_event own, *event;
 	struct d9__values values;
 	uint64_t delivered;
 
@@ -84,6 +84,17 @@ static inline const char *d9__reader_path(const struct d9_reader *reader, uint32
 	return reader->segments[segment]->input.path;
 }
 
+/*
+ * Deliver the next event to |event|, and its values to |values| if they are no more than |n| and
+ * the trace has them as they are: both have to stay until another place is given.
+ */
+static inline void d9__reader_deliver_to(struct d9_reader *reader, struct d9_event *event,
+					 struct d9_value *values, size_t n)
+{
+	reader->event = event;
+	d9__values_put_at(&reader->values, values, n);
+}
+
 /* Memory that |input| may claim. */
 uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input *input);
 
@@ -97,7 +108,7 @@ static inline int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_
 {
 	const struct d9_schema *schema = frame->schema;
 
-	reader->event = (struct d9_event) {
+	*reader->event = (struct d9_event) {
 		.schema = schema,
 		.kind = (enum d9_event_kind)schema->kind,
 		.has_timestamp = schema->has_timestamp,
@@ -112,11 +123,11 @@ static inline int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_
 		reader->values.unresolved = reader->values.repeats = 0;
 	}
 	if (__builtin_expect(schema->must != 0, 0) && d9__reader_lacks_mandatory(reader, schema)) {
-		reader->event.kind = D9_EVENT_CUSTOM;
+		reader->event->kind = D9_EVENT_CUSTOM;
 		segment->info.unusable++;
 	}
 	segment->info.unusable += schema->incomplete;
 	reader->delivered++;
-	*out = &reader->event;
+	*out = reader->event;
 	return 1;
 }

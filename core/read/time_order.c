@@ -276,7 +276,8 @@ static bool is_in_trace(const struct d9_reader *reader, const struct d9__run_of_
 }
 
 /* The event that |batch| stands at.  1, 0 if its bytes have changed, -ENOMEM. */
-static int deliver(struct d9_reader *reader, struct d9__run_of_events *batch, const struct d9_event **out)
+static inline int deliver(struct d9_reader *reader, struct d9__run_of_events *batch,
+			  const struct d9_event **out)
 {
 	int err = d9__run_of_events_values(batch, &reader->values);
 
@@ -299,10 +300,10 @@ static int deliver_timed(struct d9_reader *reader, struct d9__run_of_events *bat
 		return 0;
 	}
 	got = deliver(reader, batch, out);
-	if (got != 1 || !begins_earlier || reader->event.kind != D9_EVENT_SPAN_CALL ||
+	if (got != 1 || !begins_earlier || reader->event->kind != D9_EVENT_SPAN_CALL ||
 	    (!batch->enters && !d9__inner_call_start(&batch->frame, &start_ns)))
 		return got;
-	if (d9__inner_calls_tell(&reader->calls, &reader->schemas, batch->enters, &reader->event))
+	if (d9__inner_calls_tell(&reader->calls, &reader->schemas, batch->enters, reader->event))
 		return d9__reader_out_of_memory(reader);
 	return 1;
 }
@@ -407,8 +408,9 @@ int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out)
 			  ? next_untimed(reader, out)
 			  : 0;
 
-	if (got == 0 && d9__inner_calls_close(&reader->calls, &reader->event)) {
-		*out = &reader->event;
+	if (got == 0 && reader->calls.close &&
+	    d9__inner_calls_close(&reader->calls, reader->event)) {
+		*out = reader->event;
 		return 1;
 	}
 	while (got == 0) {

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/array.h"
-
 #define FIELDS 4
 
 /* As recorders define it, behind tag and type id: the set knows it if any event of the trace tells
@@ -30,9 +28,13 @@ bool d9__told_wake_is(const struct d9_schema *schema)
 	       !memcmp(schema->definition, definition, sizeof(definition) - 1);
 }
 
-static struct d9_value integer(enum d9_field_type type, uint64_t value)
+static void put(struct d9_value *to, enum d9_field_type type, uint64_t value)
 {
-	return (struct d9_value) { .type = type, .present = true, .u.u64 = value };
+	/* Field by field: compilers make a whole value in other memory first. */
+	to->type = type;
+	to->present = true;
+	to->unresolved = false;
+	to->u.u64 = value;
 }
 
 int d9__told_wake_schema(struct d9__definitions *set, const struct d9_schema **out)
@@ -42,11 +44,11 @@ int d9__told_wake_schema(struct d9__definitions *set, const struct d9_schema **o
 
 int d9__told_wake_values(const struct d9__poll_wake *wake, struct d9__values *values)
 {
-	if (!d9__array_reserve(values->items, &values->capacity, 0, FIELDS))
+	if (d9__values_room(values, FIELDS))
 		return -ENOMEM;
-	values->items[0] = integer(D9_FIELD_VARINT, wake->waker);
-	values->items[1] = integer(D9_FIELD_VARINT, wake->woken);
-	values->items[2] = integer(D9_FIELD_U8, wake->worker < 255 ? wake->worker : 255);
-	values->items[3] = integer(D9_FIELD_U8, wake->reason);
+	put(&values->items[0], D9_FIELD_VARINT, wake->waker);
+	put(&values->items[1], D9_FIELD_VARINT, wake->woken);
+	put(&values->items[2], D9_FIELD_U8, wake->worker < 255 ? wake->worker : 255);
+	put(&values->items[3], D9_FIELD_U8, wake->reason);
 	return 0;
 }

@@ -14,11 +14,13 @@
 #include "base/arena.h"
 #include "base/thread.h"
 #include "read/event_copy.h"
+#include "read/reader_state.h"
 #include "tool/progress.h"
 #include "tool/read_ahead.h"
 
 #define LOTS	   4
 #define LOT_EVENTS 1024
+#define LOT_VALUES (6 * LOT_EVENTS)
 #define LOT_BYTES  ((size_t)1 << 20) /* a lot ends behind the event that takes it here */
 
 /* About eight events further on. */
@@ -27,9 +29,10 @@
 #define VALUES_AHEAD_BYTES (16 * CACHE_LINE)
 
 struct lot {
-	struct d9__arena arena; /* what |events| point to */
 	struct d9_event events[LOT_EVENTS];
 	size_t n;
+	struct d9_value values[LOT_VALUES]; /* of |events|, as long as there is room */
+	struct d9__arena arena;		    /* what else they point to */
 	int got;	      /* behind them: 1 more, 0 the end, or -errno */
 	uint64_t done, total; /* bytes, for progress */
 };
@@ -47,15 +50,32 @@ struct d9__read_ahead {
 	struct lot lots[LOTS];
 };
 
+/* The reader has delivered |event|, with its values at |*values| if there was room. */
+static int keep(struct lot *lot, struct d9_event *event, struct d9_value **values)
+{
+	struct d9_value *own = *values;
+
+	if (event->values != own)
+		return d9__event_copy(&lot->arena, event, event);
+	*values += event->schema->n_fields;
+	return event->schema->borrows ? d9__event_copy_borrowed(&lot->arena, event->schema, own)
+				      : 0;
+}
+
 static void fill(struct d9__read_ahead *ahead, struct lot *lot)
 {
-	const struct d9_event *event;
+	struct d9_value *values = lot->values;
+	const struct d9_event *next;
 
 	lot->n = 0;
 	d9__arena_reset(&lot->arena);
 	do {
-		lot->got = d9_reader_next(ahead->reader, &event);
-		if (lot->got == 1 && d9__event_copy(&lot->arena, event, &lot->events[lot->n]))
+		struct d9_event *event = &lot->events[lot->n];
+
+		d9__reader_deliver_to(ahead->reader, event, values,
+				      (size_t)(lot->values + LOT_VALUES - values));
+		lot->got = d9_reader_next(ahead->reader, &next);
+		if (lot->got == 1 && keep(lot, event, &values))
 			lot->got = -ENOMEM;
 	} while (lot->got == 1 && ++lot->n < LOT_EVENTS && lot->arena.given_bytes < LOT_BYTES);
 	d9_reader_progress(ahead->reader, &lot->done, &lot->total);

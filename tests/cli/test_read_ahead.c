@@ -34,7 +34,10 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 /* ---- a trace ---- */
 
-/* Integers, texts, a stack and pairs, each telling its event; and every tenth a long text. */
+/*
+ * Integers, texts, a stack and pairs, each telling its event; and every tenth a long text.  For a
+ * while there are more values than a lot has room for.
+ */
 static void save_trace(void)
 {
 	struct trace t = { 0 };
@@ -43,7 +46,12 @@ static void save_trace(void)
 	trace_batch(&t);
 	trace_schema(&t, 1, "Numbers", "x:9 y:1");
 	trace_schema(&t, 2, "Texts", "x:9 text:4 stack:8 pairs:10");
+	trace_schema(&t, 3, "Wide", "a:9 b:9 c:9 d:9 e:9 f:9 g:9 h:9 i:9 j:9 k:9 l:9");
 	for (uint64_t i = 0; i < EVENTS; i++) {
+		if (i % 2 && i / 5000 == 1) {
+			trace_event(&t, 3, 1000 + i, i, i, i, i, i, i, i, i, i, i, i, i + 1);
+			continue;
+		}
 		if (i % 2) {
 			trace_event(&t, 1, 1000 + i, i, -(int64_t)i);
 			continue;
