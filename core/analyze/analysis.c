@@ -26,26 +26,30 @@
 /* A call that begins so soon belongs to the start. */
 #define START_SOON_NS (100 * D9__MS_NS)
 
+/* The first event of |schema|. */
+static __attribute__((cold)) int begin_count(struct d9__analysis *a, const struct d9_schema *schema,
+					     enum d9_event_kind kind)
+{
+	if (!d9__array_reach(a->counts, &a->n_counts, schema->id))
+		return -ENOMEM;
+	a->counts[schema->id].name = strdup(schema->name);
+	a->counts[schema->id].kind = kind;
+	return a->counts[schema->id].name ? 0 : -ENOMEM;
+}
+
 static int count_event(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_schema *written = event->schema->written_as;
-	enum d9_event_kind kind = written ? D9_EVENT_SPAN_CALL : event->kind;
 	const struct d9_schema *schema = written ? written : event->schema;
-	uint32_t id = d9_schema_id(schema);
 
 	/* A call is one event of the trace, at its end. */
 	if (written && event->kind != D9_EVENT_SPAN_EXIT)
 		return 0;
 	a->events++;
-	if (!d9__array_reach(a->counts, &a->n_counts, id))
+	if ((schema->id >= a->n_counts || !a->counts[schema->id].name) &&
+	    begin_count(a, schema, written ? D9_EVENT_SPAN_CALL : event->kind))
 		return -ENOMEM;
-	if (!a->counts[id].name) {
-		a->counts[id].name = strdup(d9_schema_name(schema));
-		a->counts[id].kind = kind;
-		if (!a->counts[id].name)
-			return -ENOMEM;
-	}
-	a->counts[id].events++;
+	a->counts[schema->id].events++;
 	return 0;
 }
 

@@ -27,13 +27,13 @@ static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 
 static struct d9__worker *worker_of(struct d9__analysis *a, const struct d9_event *event)
 {
-	return d9__timeline_worker(&a->timeline, d9_event_known_u64(event, 0, 0));
+	return d9__timeline_worker(&a->timeline, d9__known_u64(event, 0, 0));
 }
 
 /* The task in field |k|; NULL: out of memory. */
 static struct d9__traced_task *task_of(struct d9__analysis *a, const struct d9_event *event, unsigned k)
 {
-	return d9__tasks_at(&a->tasks, d9_event_known_u64(event, k, 0));
+	return d9__tasks_at(&a->tasks, d9__known_u64(event, k, 0));
 }
 
 static int set_callback(struct d9__analysis *a, struct d9__traced_task *task, struct d9_text location)
@@ -73,7 +73,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 		return -ENOMEM;
 	d9__samples_sign(worker, ns);
 	before = worker->piece.task;
-	d9__idle_end(&a->idle, d9_event_known_u64(event, 2, 0), ns);
+	d9__idle_end(&a->idle, d9__known_u64(event, 2, 0), ns);
 	if (!task->callback && set_callback(a, task, spawn_loc_of(a, event, D9_POLL_START_SPAWN_LOC)))
 		return -ENOMEM;
 	err = d9__timeline_close(&a->timeline, worker, ns);
@@ -113,7 +113,7 @@ static int on_poll_end(struct d9__analysis *a, const struct d9_event *event)
 static int on_park(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
-	uint64_t cpu_ns = d9_event_known_u64(event, 2, 0), from_ns, off_ns;
+	uint64_t cpu_ns = d9__known_u64(event, 2, 0), from_ns, off_ns;
 	uint32_t tid = d9__analysis_u32(event, 3, 0);
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
@@ -134,16 +134,16 @@ static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
 	d9__samples_sign(worker, event->timestamp_ns);
-	wait_ns = d9_event_known_u64(event, D9_WORKER_UNPARK_SCHED_WAIT_NS, UINT64_MAX);
+	wait_ns = d9__known_u64(event, D9_WORKER_UNPARK_SCHED_WAIT_NS, UINT64_MAX);
 	d9__machine_add_ready(&a->machine, wait_ns == UINT64_MAX ? 0 : wait_ns);
 	return d9__timeline_unpark(&a->timeline, worker, event->timestamp_ns,
-				   d9_event_known_u64(event, 2, 0), wait_ns, tid);
+				   d9__known_u64(event, 2, 0), wait_ns, tid);
 }
 
 static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__traced_task *task = task_of(a, event, 1);
-	uint64_t target = d9_event_known_u64(event, 2, D9__WORKER_OTHERS);
+	uint64_t target = d9__known_u64(event, 2, D9__WORKER_OTHERS);
 	struct d9__worker *worker;
 
 	if (!task)
@@ -152,8 +152,7 @@ static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 	if (worker && target < D9__WORKER_OTHERS)
 		worker->wakes_issued++;
 	task->waker_worker = target;
-	d9__latency_wake(&a->latency, task, event->timestamp_ns,
-			 d9_event_known_u64(event, 0, 0),
+	d9__latency_wake(&a->latency, task, event->timestamp_ns, d9__known_u64(event, 0, 0),
 			 d9__analysis_u32(event, 3, UINT32_MAX));
 	return 0;
 }

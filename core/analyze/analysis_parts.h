@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyze/analysis.h"
+#include "read/known_number.h"
 
 /* analysis_calls.c: the timeline's on_piece(); |context| is the analysis. */
 int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece);
@@ -24,10 +25,11 @@ int d9__analysis_close_open(struct d9__analysis *a);
 /* analysis_events.c: take |event|, which has a time or needs none.  0 or -ENOMEM. */
 int d9__analysis_dispatch(struct d9__analysis *a, const struct d9_event *event);
 
-/* d9_event_known_u64() of a field that has 32 bits, such as a thread's id; a longer value counts as absent. */
+/* d9__known_u64() of a field that has 32 bits, such as a thread's id; a longer value counts as
+ * absent. */
 static inline uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k, uint32_t fallback)
 {
-	uint64_t value = d9_event_known_u64(event, k, fallback);
+	uint64_t value = d9__known_u64(event, k, fallback);
 
 	return value > UINT32_MAX ? fallback : (uint32_t)value;
 }

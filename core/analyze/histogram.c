@@ -48,19 +48,25 @@ static unsigned nearest_octave(const struct d9__histogram *h, unsigned octave)
 	return D9__HISTOGRAM_OCTAVES;
 }
 
-/* The bucket of |place|; beyond the budget the nearest there is.  The first octave is paid by the histogram's owner. */
-static uint64_t *bucket_of(struct d9__histogram *h, struct place place)
+/* The bucket of |place|, whose octave is not there. */
+static __attribute__((cold)) uint64_t *new_bucket(struct d9__histogram *h, struct place place)
 {
-	unsigned octave = place.octave, near;
+	unsigned octave = place.octave, near = nearest_octave(h, octave);
 
-	if (h->octaves[octave])
-		return &h->octaves[octave][place.sub];
-	near = nearest_octave(h, octave);
 	if (near == D9__HISTOGRAM_OCTAVES || d9__budget_take(D9__KEPT_CLASSES, OCTAVE_BYTES))
 		h->octaves[octave] = calloc(D9__HISTOGRAM_SUBS, sizeof(**h->octaves));
 	else
 		return &h->octaves[near][near < octave ? D9__HISTOGRAM_SUBS - 1 : 0];
 	return h->octaves[octave] ? &h->octaves[octave][place.sub] : NULL;
+}
+
+/* The bucket of |place|; beyond the budget the nearest there is.  The first octave is paid by the
+ * histogram's owner. */
+static inline uint64_t *bucket_of(struct d9__histogram *h, struct place place)
+{
+	uint64_t *octave = h->octaves[place.octave];
+
+	return __builtin_expect(octave != NULL, 1) ? &octave[place.sub] : new_bucket(h, place);
 }
 
 void d9__histogram_release(struct d9__histogram *h)

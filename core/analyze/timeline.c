@@ -31,6 +31,7 @@ void d9__timeline_release(struct d9__timeline *timeline)
 	d9__table_release(&timeline->by_id);
 	timeline->n = 0;
 	timeline->items = NULL;
+	timeline->latest = NULL;
 }
 
 static struct d9__worker *add_worker(struct d9__timeline *timeline, uint64_t id)
@@ -51,11 +52,14 @@ static struct d9__worker *add_worker(struct d9__timeline *timeline, uint64_t id)
 
 struct d9__worker *d9__timeline_worker(struct d9__timeline *timeline, uint64_t id)
 {
-	struct d9__worker *worker = d9__table_find(&timeline->by_id, id);
+	struct d9__worker *worker = timeline->latest;
 
+	if (worker && worker->id == id)
+		return worker;
+	worker = d9__table_find(&timeline->by_id, id);
 	if (!worker && timeline->n == D9__WORKERS_MAX)
 		return timeline->items[D9__WORKERS_MAX - 1];
-	return worker ? worker : add_worker(timeline, id);
+	return timeline->latest = worker ? worker : add_worker(timeline, id);
 }
 
 void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall)

@@ -247,6 +247,7 @@ struct d9__timeline {
 	struct d9__table by_id;
 	struct d9__worker **items;
 	size_t n;
+	struct d9__worker *latest; /* that was asked for; NULL: none was */
 	uint64_t pieces;	 /* that have begun */
 	size_t n_open, open_sum; /* workers with an open piece, and the sum of their numbers */
 

@@ -28,7 +28,7 @@ void d9__table_release(struct d9__table *table)
 }
 
 /* The entry of |key|, or the free one where it belongs.  The table has free entries. */
-static struct d9__table_entry *entry_of(const struct d9__table *table, uint64_t key)
+static inline struct d9__table_entry *entry_of(const struct d9__table *table, uint64_t key)
 {
 	size_t mask = mask_of(table->bits), i = place_of(table, key);
 

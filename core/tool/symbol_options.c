@@ -39,7 +39,8 @@ int d9__symbol_open(struct d9__symbolizer **out)
 	return d9__symbolizer_open(&options, out);
 }
 
-int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *reader, const struct d9_event *event)
+int d9__symbol_learn_from(struct d9__symbolizer *symbolizer, const struct d9_reader *reader,
+			  const struct d9_event *event)
 {
 	int err = d9__symbolizer_learn(symbolizer, event);
 
