@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "analyze/analysis_parts.h"
+#include "base/zero.h"
 
 /* Time of the task's callback without the functions of the program that it called. */
 static uint64_t own_part(const struct d9__call *call)
@@ -99,8 +100,6 @@ static void tell_call(const struct d9__analysis *a, const struct d9__traced_task
 		.stall = call->users_ns ? NULL : call->stall,
 	};
 
-	if (!a->on_call.take)
-		return;
 	d9__off_part(&all, &own);
 	end.blocked_ns = own.slept_ns;
 	end.ready_ns = own.ready_ns;
@@ -175,7 +174,8 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *tas
 	/* The thread's own figures are of the last piece alone, and in a sandbox there are none. */
 	if (call->stall && (call->pieces > 1 || !a->off_cpu_seen) && call->waits_ns > call->stall->blocked_ns)
 		call->stall->blocked_ns = call->waits_ns;
-	tell_call(a, task);
+	if (a->on_call.take)
+		tell_call(a, task);
 	if (call->stall) {
 		struct d9__callback *culprit = find_culprit(task);
 
@@ -195,7 +195,7 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__traced_task *tas
 			d9__stalls_keep(&a->stalls, call->stall);
 		d9__stall_unref(call->stall);
 	}
-	*call = (struct d9__call){ 0 };
+	d9__zero(call, sizeof(*call));
 	return err;
 }
 

@@ -14,6 +14,7 @@
 #include "analyze/stale.h"
 #include "analyze/stalls.h"
 #include "analyze/worst.h"
+#include "base/zero.h"
 #include "base/u64.h"
 
 /* Looking into waits costs a walk over what ran: at most once in this time on each worker. */
@@ -428,9 +429,7 @@ static enum d9__replay_wake woken_by(const struct d9__worker *worker,
 int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 		      struct d9__traced_task *task, uint64_t ns)
 {
-	struct d9__delay delay = { .start_ns = ns, .task = task->id, .waker = task->waker,
-				   .worker = worker->id, .callback = task->callback,
-				   .reason = task->reason };
+	struct d9__delay delay;
 	uint64_t wake_ns;
 	uint64_t long_ns;
 	struct d9__replay_start start;
@@ -440,6 +439,13 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 		return 0;
 	if (task->stale)
 		d9__stale_ran(task, wake_ns);
+	d9__zero(&delay, sizeof(delay));
+	delay.start_ns = ns;
+	delay.task = task->id;
+	delay.waker = task->waker;
+	delay.worker = worker->id;
+	delay.callback = task->callback;
+	delay.reason = task->reason;
 	delay.from_ns = wake_ns;
 	if (task->running)
 		delay.from_ns = ns; /* woken in a poll whose end comes with the same stamp */

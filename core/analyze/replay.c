@@ -151,7 +151,7 @@ static struct d9__replay_without *find(struct d9__replay *replay,
 				       const struct d9__callback *callback, bool asleep)
 {
 	for (size_t i = 0; i < replay->n; i++)
-		if (replay->items[i]->callback == callback && replay->items[i]->asleep == asleep)
+		if (replay->callbacks[i] == callback && replay->items[i]->asleep == asleep)
 			return replay->items[i];
 	return NULL;
 }
@@ -169,6 +169,7 @@ static int add(struct d9__replay *replay, struct d9__callback *callback, bool as
 	without->callback = callback;
 	without->asleep = asleep;
 	callback->replayed = true;
+	replay->callbacks[replay->n] = callback;
 	replay->items[replay->n++] = without;
 	return 0;
 }

@@ -79,6 +79,7 @@ struct d9__replay_without {
 /* Of one worker.  All zero is nothing. */
 struct d9__replay {
 	struct d9__replay_without *items[D9__REPLAY_CALLBACKS]; /* owned */
+	const struct d9__callback *callbacks[D9__REPLAY_CALLBACKS]; /* of them, side by side */
 	size_t n;
 	bool any_ahead; /* some run is */
 

@@ -39,9 +39,10 @@ int d9__shape_add(struct d9__callback *callback, uint64_t number, uint64_t ns)
 			return -ENOMEM;
 		shape->stride = 1;
 	}
-	while (number / shape->stride >= D9__SHAPE_POINTS)
+	/* |stride| is a power of two. */
+	while (number >> __builtin_ctzll(shape->stride) >= D9__SHAPE_POINTS)
 		halve(shape);
-	point = &shape->points[number / shape->stride];
+	point = &shape->points[number >> __builtin_ctzll(shape->stride)];
 	point->calls++;
 	point->ns += ns;
 	if (ns > point->max_ns)

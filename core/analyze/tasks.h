@@ -73,6 +73,7 @@ struct d9__traced_task {
 	bool woken, woken_before, carried;
 	uint8_t reason;
 	uint64_t wake_ns, wake_before_ns, waker;
+	uint64_t waker_worker; /* of the newest wake; D9__WORKER_OTHERS and more: none */
 	uint64_t resume_ns; /* stamp of the last self wake that may mark a resumption */
 
 	uint64_t due_ns, period_ns; /* of a timer: newest deadline, least time between two */
@@ -90,8 +91,7 @@ struct d9__traced_task {
 	uint64_t waits_ns; /* of the piece that is open: struct d9__call */
 
 	int64_t fd;            /* below 0: none, or not told */
-	uint64_t made; /* in its calls: tasks on other descriptors than its own */
-	uint64_t waker_worker; /* of the newest wake; D9__WORKER_OTHERS and more: none */
+	uint64_t made;	       /* in its calls: tasks on other descriptors than its own */
 
 	/* Calls in the current window of a worker (see rounds.h). */
 	uint64_t window, window_calls, window_ns;

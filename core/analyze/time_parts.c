@@ -381,7 +381,9 @@ void d9__time_period_read(struct d9__period *period, uint64_t task, const struct
 /* The part of |all_ns|, in a time of |of_ns|, that a short call of |ns| has. */
 static uint64_t part_of(uint64_t all_ns, uint64_t ns, uint64_t of_ns)
 {
-	return all_ns == of_ns ? ns : (uint64_t)((double)all_ns * (double)ns / (double)of_ns);
+	if (all_ns == 0 || all_ns == of_ns)
+		return all_ns == of_ns ? ns : 0;
+	return (uint64_t)((double)all_ns * (double)ns / (double)of_ns);
 }
 
 /*

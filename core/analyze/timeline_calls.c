@@ -6,6 +6,7 @@
 
 #include "analyze/timeline_parts.h"
 #include "base/u64.h"
+#include "base/zero.h"
 
 /* Inside a library's callback, the user's function if most of the time went there. */
 static const struct d9__callback *named_by(const struct d9__piece *piece)
@@ -114,13 +115,14 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 	d9__time_period_begin(&worker->period);
 	if (worker->piece.task)
 		worker->piece.task->pieces--;
-	worker->piece = (struct d9__piece) { .number = ++timeline->pieces,
-					     .run = task->next_run,
-					     .delay_ns = task->next_delay_ns,
-					     .task = task,
-					     .start_ns = ns,
-					     .open = true,
-					     .resumed = resumed };
+	d9__zero(&worker->piece, sizeof(worker->piece));
+	worker->piece.number = ++timeline->pieces;
+	worker->piece.run = task->next_run;
+	worker->piece.delay_ns = task->next_delay_ns;
+	worker->piece.task = task;
+	worker->piece.start_ns = ns;
+	worker->piece.open = true;
+	worker->piece.resumed = resumed;
 	if (resumed && task->call.users_open) {
 		worker->piece.users.open = task->call.users_open;
 		worker->piece.users.since_ns = ns;
