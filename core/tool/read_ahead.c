@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lots of events go round: the thread fills one, the user empties it.  At the most LOTS are full,
- * so that what is read ahead stays in the processors' caches.
+ * so that what is read ahead stays in the processors' caches; a thread that waits for room goes on
+ * when half of them are empty, as to wake it costs as much as a lot.
  */
 #include "config.h"
 
@@ -18,7 +19,7 @@
 #include "tool/progress.h"
 #include "tool/read_ahead.h"
 
-#define LOTS	   4
+#define LOTS	   8
 #define LOT_EVENTS 1024
 #define LOT_VALUES (6 * LOT_EVENTS)
 #define LOT_BYTES  ((size_t)1 << 20) /* a lot ends behind the event that takes it here */
@@ -122,7 +123,8 @@ static void take_lot(struct d9__read_ahead *ahead)
 	pthread_mutex_lock(&ahead->lock);
 	if (ahead->lot) {
 		ahead->emptied++;
-		pthread_cond_signal(&ahead->changed);
+		if (ahead->filled - ahead->emptied == LOTS / 2)
+			pthread_cond_signal(&ahead->changed);
 	}
 	while (ahead->has_thread && ahead->filled == ahead->emptied)
 		pthread_cond_wait(&ahead->changed, &ahead->lock);
