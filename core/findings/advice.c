@@ -149,6 +149,13 @@ static const struct remedy slept[] = {
 	  "Ask without waiting (LOCK_NB, F_SETLK) and try again by a timer, or lock in a thread: "
 	  "another process "
 	  "holds the lock on the file." },
+	{ " mmap munmap mremap mprotect madvise brk vm_mmap_pgoff __vm_munmap "
+	  "rwsem_down_read_slowpath "
+	  "rwsem_down_write_slowpath ",
+	  "Keep memory and use it again, here and in the other threads, or change mappings in "
+	  "small "
+	  "pieces: threads of one process take turns to map, to unmap and to have new pages, and "
+	  "it waits for its turn." },
 	{ " open openat creat access stat readdir rename unlink mkdir ftruncate fallocate close "
 	  "copy_file_range ",
 	  "Keep files open, and do such work in a thread: it waits for a file system." },
@@ -173,6 +180,16 @@ static const struct remedy computed[] = {
 	  "Take the loop's time (event_base_gettimeofday_cached(), ev_now(), g_source_get_time()), "
 	  "or set a timer where "
 	  "it waits for a moment: it asks for the time again and again." },
+	{ " malloc calloc realloc free aligned_alloc posix_memalign g_malloc g_malloc0 g_free "
+	  "g_slice_alloc g_slice_free1 malloc_trim ",
+	  "Allocate less: keep objects and buffers for the next time, or take one block for many "
+	  "(an arena), and free it at once." },
+	{ " SSL_do_handshake SSL_accept SSL_connect SSL_read SSL_write gnutls_handshake "
+	  "EVP_PKEY_sign EVP_PKEY_sign_message_final EVP_DigestSign EVP_DigestSignFinal RSA_sign "
+	  "RSA_private_encrypt ",
+	  "Have clients resume sessions (tickets, a cache), take an ECDSA key instead of RSA, or "
+	  "let "
+	  "a thread or a proxy in front shake hands: a handshake signs with the private key." },
 	{ ASKS_FOR_LOCK,
 	  "Hold the lock for a few instructions only, or give the loop a copy of its own: another "
 	  "thread has the lock, and the CPU is busy with asking for it again and again." },
@@ -335,7 +352,8 @@ static const char *in_kernel(const struct d9__callback *callback)
 	       "kernel. strace -c -p PID counts the calls.";
 }
 
-static const char *of_library(const struct d9__callback *callback)
+static const char *of_library(const struct d9__findings *findings,
+			      const struct d9__callback *callback)
 {
 	if (d9__callback_is_glib(callback))
 		return "Look at what is connected to the object, or put a span (dial9-span(3)) "
@@ -345,9 +363,8 @@ static const char *of_library(const struct d9__callback *callback)
 		       "objects, callbacks of asynchronous calls), which cannot be told apart "
 		       "here.";
 	if (strstr(callback->location, "TLS handshake"))
-		return "Have clients resume sessions (tickets, a cache), take an ECDSA key instead "
-		       "of RSA, or let a thread or a proxy in front shake hands: a handshake signs "
-		       "with the private key.";
+		return find(findings, computed, sizeof(computed) / sizeof(computed[0]),
+			    "SSL_do_handshake");
 	return "Look at what it does for you (large reads and writes, many headers, name "
 	       "resolution), at filters, log and memory functions it calls: it is the loop "
 	       "library's own, and what it calls of yours is told apart where that is recorded.";
@@ -360,8 +377,8 @@ bool d9__advice_asks_again(const struct d9__callback *callback)
 	return call && is_among(call, ASKS_FOR_LOCK ASKS_FOR_TURN);
 }
 
-/* By the call in which samples found |callback|; NULL: it is none that has a remedy. */
-static const char *of_call(const struct d9__findings *findings, const struct d9__callback *callback)
+const char *d9__advice_computes(const struct d9__findings *findings,
+				const struct d9__callback *callback)
 {
 	const char *call = d9__hot_called(callback);
 	struct d9__io io = d9__callback_io(callback);
@@ -381,7 +398,7 @@ const char *d9__advice_long(const struct d9__findings *findings,
 			    const struct d9__callback *callback, enum d9__stall_verdict verdict,
 			    bool preempted)
 {
-	const char *advice = of_call(findings, callback);
+	const char *advice = d9__advice_computes(findings, callback);
 
 	if (preempted)
 		return "Run fewer programs on this machine, give it more cores or this program a "
@@ -390,7 +407,7 @@ const char *d9__advice_long(const struct d9__findings *findings,
 		       "middle of it, as it "
 		       "seems.";
 	if (callback->internal && !callback->inner)
-		return of_library(callback);
+		return of_library(findings, callback);
 	if (verdict != D9__STALL_OFF_CPU && advice)
 		return advice;
 	if (verdict != D9__STALL_OFF_CPU && d9__finding_is_in_kernel(callback))

@@ -35,6 +35,11 @@ const char *d9__advice_child(const struct d9__findings *findings);
  * another thread, and does no work. */
 bool d9__advice_asks_again(const struct d9__callback *callback);
 
+/* The advice by the call in which samples found |callback| on the CPU; NULL: it is none that has a
+ * remedy. */
+const char *d9__advice_computes(const struct d9__findings *findings,
+				const struct d9__callback *callback);
+
 /* The advice for long calls of |callback|, by what |verdict| says of them and by where samples
  * found it. */
 const char *d9__advice_long(const struct d9__findings *findings,

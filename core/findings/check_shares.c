@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/hot.h"
+#include "findings/advice.h"
 #include "findings/check_parts.h"
 #include "findings/owners.h"
 #include "text/units.h"
@@ -406,23 +407,23 @@ static void add_spot(struct d9__findings *findings, struct sum *sums, size_t *n,
 
 static void adds_up(struct d9__findings *findings, const struct sum *sum, double share)
 {
+	const char *remedy = d9__advice_computes(findings, sum->callers[0]);
 	struct d9__finding *finding;
 	char place[160] = "";
 
 	if (sum->frame->file)
 		snprintf(place, sizeof(place), " (%.120s:%u)", sum->frame->file, sum->frame->line);
-	finding = d9__finding_add(findings, D9__INFO, sum->ns,
-				  "Do it in a thread, or less often, if others wait too long: no "
-				  "call is long, and together they have that "
-				  "much of the loop (handshakes: session tickets, shorter keys or "
-				  "elliptic curves; else a cache of what "
-				  "comes again).",
-				  "%s%s has %.0f %% of the loops' time in short calls, %s in all, "
-				  "in %s calls of %zu callback%s.",
-				  sum->frame->function, place, 100 * share,
-				  d9__units_ns(sum->ns).text,
-				  d9__units_count(sum->calls).text, sum->n_callers,
-				  sum->n_callers == 1 ? "" : "s");
+	/* One that asks for a lock again and again waits for another thread, and does no work. */
+	finding = d9__finding_add(
+		findings, d9__advice_asks_again(sum->callers[0]) ? D9__WARNING : D9__INFO, sum->ns,
+		remedy ? remedy
+		       : "Do it in a thread, or less often, or keep what comes again in "
+			 "a cache, if others wait too long: no call is long, and "
+			 "together they have that much of the loop.",
+		"%s%s has %.0f %% of the loops' time in short calls, %s in all, "
+		"in %s calls of %zu callback%s.",
+		sum->frame->function, place, 100 * share, d9__units_ns(sum->ns).text,
+		d9__units_count(sum->calls).text, sum->n_callers, sum->n_callers == 1 ? "" : "s");
 	d9__finding_set_name(findings, finding, sum->frame->function, strlen(sum->frame->function));
 	d9__finding_set_brief(findings, finding, "has %.0f %% of the time in %s short calls",
 			      100 * share, d9__units_count(sum->calls).text);

@@ -117,6 +117,8 @@ pair() {
 	innocent "$1 innocent"
 }
 
+pair "sums-libevent lock" '*' '*' '/lock for a few instructions only/.test(f.advice) && f.severity !== "info"'
+
 # The write is named that waits for the disk, and not those who wait behind it.
 disk() {
 	pair "disk-$1 $dir" blocked-callback on_entry '/^write\(\d+\) at append_to_journal/.test(f.blocked) && /write them in a thread/.test(f.advice)'

@@ -182,6 +182,7 @@ static void test_advice_is_that_of_the_call_which_was_waited_in(void)
 		{ "getaddrinfo", "Look names up in a thread" },
 		{ "connect", "Make the socket non-blocking (O_NONBLOCK)" },
 		{ "nanosleep", "Set a timer" },
+		{ "munmap", "Keep memory and use it again" },
 	};
 
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls that are short and many: two dozen handshakes a second, each of them some milliseconds of
- *one function.  All from one callback ("one"), from three ("three"), on two loops ("loops").  The
- *innocent twin makes one in four seconds.
+ * one function.  All from one callback ("one"), from three ("three"), on two loops ("loops").  The
+ * innocent twin makes one in four seconds.  Or each call spins for a lock that a thread has while
+ *it writes ("lock"), the innocent twin's for nothing.
  *
- *	sums one|three|loops [innocent]
+ *	sums one|three|loops|lock [innocent]
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -56,6 +58,37 @@ ON_TIMER(on_resumption, arg)
 	result = sign_with_key(result) + 3;
 }
 
+static pthread_spinlock_t statistics;
+static volatile bool over;
+
+/* Has the lock for seven of twelve milliseconds, or not at all. */
+static void *write_statistics(void *innocent)
+{
+	struct timespec has = { 0, innocent ? 0 : 7000000 }, rests = { 0, 5000000 };
+
+	while (!over) {
+		pthread_spin_lock(&statistics);
+		if (has.tv_nsec)
+			nanosleep(&has, NULL);
+		pthread_spin_unlock(&statistics);
+		nanosleep(&rests, NULL);
+	}
+	return NULL;
+}
+
+static __attribute__((noinline)) void count_request(void)
+{
+	pthread_spin_lock(&statistics);
+	result++;
+	pthread_spin_unlock(&statistics);
+}
+
+ON_TIMER(on_request, arg)
+{
+	(void)arg;
+	count_request();
+}
+
 static void *serve(void *arg)
 {
 	loop_t *loop = loop_new();
@@ -78,13 +111,18 @@ int main(int argc, char **argv)
 		loop_every(loop, 3 * every, on_hello, NULL);
 		loop_every(loop, 3.1 * every, on_renewal, NULL);
 		loop_every(loop, 3.3 * every, on_resumption, NULL);
+	} else if (!strcmp(which, "lock")) {
+		pthread_spin_init(&statistics, PTHREAD_PROCESS_PRIVATE);
+		pthread_create(&thread, NULL, write_statistics, argc > 2 ? argv : NULL);
+		loop_every(loop, 0.009, on_request, NULL);
 	} else {
 		loop_every(loop, every, on_hello, NULL);
 	}
 	if (!strcmp(which, "loops"))
 		pthread_create(&thread, NULL, serve, NULL);
 	loop_run(loop, 4);
-	if (!strcmp(which, "loops"))
+	over = true;
+	if (!strcmp(which, "loops") || !strcmp(which, "lock"))
 		pthread_join(thread, NULL);
 	return 0;
 }
