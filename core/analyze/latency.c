@@ -14,8 +14,8 @@
 #include "analyze/stale.h"
 #include "analyze/stalls.h"
 #include "analyze/worst.h"
-#include "base/zero.h"
 #include "base/u64.h"
+#include "base/zero.h"
 
 /* Looking into waits costs a walk over what ran: at most once in this time on each worker. */
 #define EXPLAIN_EVERY_NS D9__MS_NS

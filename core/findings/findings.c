@@ -9,6 +9,7 @@
 
 #include "analyze/hot.h"
 #include "base/utf8.h"
+#include "findings/check_calls.h"
 #include "findings/check_parts.h"
 #include "findings/findings.h"
 #include "findings/owners.h"
@@ -376,11 +377,32 @@ static bool is_replayable(const struct d9__findings *findings, const struct d9__
 	return loops <= 1 || 10 * taken_ns < awake_ns;
 }
 
+/*
+ * Whether |finding| is about long calls which have less than half of their callback's time: the
+ * replay is of all its calls, and tells more than these would gain.
+ */
+static bool is_of_few_calls(const struct d9__findings *findings, const struct d9__finding *finding)
+{
+	const struct d9__callback *callback = finding->callback;
+	uint64_t limit, calls, ns = 0;
+
+	if (strcmp(finding->check, "long-callback") != 0 || !callback->n_stalls)
+		return false;
+	limit = d9__call_limit_ns(findings, callback, callback->stalls[0].stall);
+	calls = d9__histogram_above(&callback->own, limit);
+	for (size_t i = 0; i < callback->n_stalls; i++)
+		ns += callback->stalls[i].ns;
+	if (calls > callback->n_stalls)
+		ns += (calls - callback->n_stalls) * limit;
+	return 2 * ns < callback->durations.sum - callback->taken_ns;
+}
+
 /* Add what would be without it, unless it only tells what happened to its callback. */
 static void add_gain(struct d9__findings *findings, struct d9__finding *finding)
 {
 	char text[160];
-	bool told = is_cause(finding) && is_replayable(findings, finding->callback);
+	bool told = is_cause(finding) && is_replayable(findings, finding->callback) &&
+		    !is_of_few_calls(findings, finding);
 	int known = 0;
 
 	/* A call that sleeps need not: what it computes beside that remains. */

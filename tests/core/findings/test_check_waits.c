@@ -341,6 +341,37 @@ static void test_short_waits_are_a_warning_unless_the_machine_is_full(void)
 	CU_ASSERT_EQUAL(few_waits(9900), D9__INFO);
 }
 
+/* Three calls of 40 ms, for each of which another waits, and |others| of 2 ms. */
+static bool has_gain(unsigned others)
+{
+	uint64_t us = 0;
+	struct story s;
+	bool has;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	for (unsigned i = 0; i < 3 + others; i++, us += 100000) {
+		uint64_t call_us = i % 100 == 10 || (!others) ? 40000 : 2000;
+
+		story_wake(&s, us + 10, 0, 3, FD);
+		story_poll(&s, 0, us, us + call_us, 1, SLOW);
+		story_poll(&s, 0, us + call_us, us + call_us + 10, 3, TICK);
+		story_park(&s, 0, us + call_us + 20, 0);
+		story_unpark(&s, 0, us + 100000, 0);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	has = story_finding(&s, 0)->has_gain;
+	story_free(&s);
+	return has;
+}
+
+static void test_gain_is_of_calls_that_have_most_of_their_callbacks_time(void)
+{
+	CU_ASSERT(has_gain(0));
+	CU_ASSERT_FALSE(has_gain(290));
+}
+
 static void test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it(void)
 {
 	struct story s;
@@ -506,6 +537,8 @@ static const CU_TestInfo tests[] = {
 	  test_one_pause_in_a_minute_is_a_warning_only_if_others_waited_for_it },
 	{ "short waits are a warning unless the machine is full",
 	  test_short_waits_are_a_warning_unless_the_machine_is_full },
+	{ "gain is of calls that have most of their callback's time",
+	  test_gain_is_of_calls_that_have_most_of_their_callbacks_time },
 	{ "long wait is not behind a call that took a small part of it",
 	  test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it },
 	{ "calls of many tasks are a backlog and not unfair",
