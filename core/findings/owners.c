@@ -35,9 +35,9 @@
 #define REST_PART 20
 #define REST_NS	  (100 * D9__MS_NS)
 
-/* Of less time no share is judged, nor where the machine left a smaller part of it to the loop. */
-#define LEAST_NS  D9__SECOND_NS
-#define LEFT_PART 10
+/* Of less time no share is judged, nor where the machine left less of it to the loop. */
+#define LEAST_NS D9__SECOND_NS
+#define LEFT_NS	 (100 * D9__MS_NS)
 
 /* In less it is not asked whether a loop has room: it may have begun just then. */
 #define LEAST_ROOM_NS (500 * D9__MS_NS)
@@ -299,9 +299,7 @@ double d9__owners_share(const struct d9__owners *owners, uint64_t ns)
 /* Whether the loop had enough time to tell what it does with it. */
 static bool is_enough(const struct d9__owners *owners)
 {
-	uint64_t all_ns = owners->left_ns + owners->taken_ns;
-
-	return all_ns >= LEAST_NS && LEFT_PART * owners->left_ns >= all_ns;
+	return owners->left_ns + owners->taken_ns >= LEAST_NS && owners->left_ns >= LEFT_NS;
 }
 
 double d9__owners_share_of(const struct d9__analysis *a, const struct d9__owners *owners,
