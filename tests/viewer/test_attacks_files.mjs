@@ -13,7 +13,10 @@ import { BAD, FILES, ZSTD_WINDOW, claims, gzipBomb, longWaits, manyEvents, manyW
 import { DIAL9, WORK, drop, eventually, forgive, keepPage, open, openKept, page, text, useBrowser, visit } from './browser.mjs';
 
 const COLLECTION = fileURLToPath(new URL('../../../shared/data/hostile', import.meta.url));
-const FAIR = serverTrace();
+let fairTraces = 0;
+
+/** A fair trace that was never shown: one that was opens where it was left. */
+const newFair = () => serverTrace({ service: `fair-${++fairTraces}` });
 const files = { ...FILES };
 for (const name of existsSync(COLLECTION) ? readdirSync(COLLECTION) : []) if (name.includes('.bin')) files[name] = readFileSync(`${COLLECTION}/${name}`);
 /** Of millions of events that are packed into a hundred kilobytes some hundred thousand; all of them are dropped once. */
@@ -21,7 +24,7 @@ const beginning = (bytes) => bytes.subarray(0, 4096);
 
 useBrowser(() => {
 	mkdirSync(`${WORK}/fair`);
-	writeFileSync(`${WORK}/fair/trace.0.bin`, FAIR);
+	writeFileSync(`${WORK}/fair/trace.0.bin`, newFair());
 	for (const [name, bytes] of Object.entries({ ...files, 'zstd-bomb.bin.zst': zstdBomb(3000), 'gzip-bomb.bin.gz': gzipBomb(64), 'window.bin.zst': ZSTD_WINDOW })) {
 		const folder = `${WORK}/collection/${name.split('.')[0]}`;
 		mkdirSync(folder, { recursive: true });
@@ -53,7 +56,7 @@ async function dropped(name, bytes) {
 	await page.keyboard.press('Escape');
 	await page.click('#about');
 	const said = refusal || `${await text('#facts')}\n${await text('#detail')}`;
-	await drop('fair.bin', FAIR);
+	await drop('fair.bin', newFair());
 	await eventually(() => text('#selected'), /on_read, 182.ms/);
 	await eventually(() => text('#findings'), /on_read blocks the loop/);
 	assert.equal(await page.$eval('#message', (e) => e.hidden), true);
