@@ -59,18 +59,24 @@ static void describe_source(const struct d9__spell *spell, char *buf, size_t siz
 			 spell->tasks > 1 ? " others)" : "");
 	else if (spell->reason == D9__WAKE_TIMER)
 		snprintf(buf, size, "its timer");
+	else if (spell->reason == D9__WAKE_FD)
+		snprintf(buf, size, "its descriptor");
 	else
 		snprintf(buf, size, "it");
 }
 
 static const char *spin_advice(const struct d9__spell *spell)
 {
-	if (spell->fd >= 0)
-		return "Read until EAGAIN, remove EV_WRITE when the buffer is empty, free the event at end of "
-		       "file or error: the descriptor stays ready, because nothing is read from it, writing is "
-		       "waited for while there is nothing to write, or the peer hung up and it was not "
+	if (spell->fd >= 0 || spell->reason == D9__WAKE_FD)
+		return "Read until EAGAIN, remove EV_WRITE (G_IO_OUT) when the buffer is empty, "
+		       "free the event at end of "
+		       "file or error: the descriptor stays ready, because nothing is read from "
+		       "it, writing is "
+		       "waited for while there is nothing to write, or the peer hung up and it was "
+		       "not "
 		       "closed. If it listens, accept(2) fails, for lack of "
-		       "descriptors say: stop listening until one is free. If it does read each time, let "
+		       "descriptors say: stop listening until one is free. If it does read each "
+		       "time, let "
 		       "it read more at once.";
 	if (spell->reason == D9__WAKE_TIMER)
 		return "Give the timer a period, or wait for what it looks for: it is due at once each time it is "

@@ -278,7 +278,7 @@ static void test_spin_that_filled_a_part_of_the_trace_is_a_warning(void)
 
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
 	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
-	CU_ASSERT(has(story_finding(&s, 0)->message, "it was ready again at once"));
+	CU_ASSERT(has(story_finding(&s, 0)->message, "its descriptor was ready again at once"));
 	story_free(&s);
 }
 
