@@ -216,6 +216,8 @@ static bool has_most(const struct d9__findings *findings, const struct d9__callb
 		d9__table_find(&findings->analysis->timeline.by_id, spell->worker);
 	const struct d9__owners *owners = worker ? &findings->owners[worker->number] : NULL;
 
+	if (!d9__finding_is_io_recorded(findings->analysis) || findings->analysis->losses.events)
+		return false;
 	for (size_t i = 0; owners && i < owners->n; i++)
 		if (owners->items[i].callback == callback &&
 		    owners->items[i].kind == D9__OWNER_CALLBACK)

@@ -198,6 +198,9 @@ struct d9__ready {
 };
 struct d9__ready d9__ready_of(const struct d9__analysis *analysis);
 
+/* Whether the trace tells what came of reads and writes. */
+bool d9__finding_is_io_recorded(const struct d9__analysis *analysis);
+
 /* Whether loops were ready without a CPU for longer than they were awake: then others made their
  * work pile up. */
 bool d9__finding_is_machine_full(const struct d9__findings *findings);

@@ -19,8 +19,7 @@
 /* Owners that are told. */
 #define OWNERS_TOLD 3
 
-/* Whether the trace tells what came of reads and writes. */
-static bool is_io_recorded(const struct d9__analysis *a)
+bool d9__finding_is_io_recorded(const struct d9__analysis *a)
 {
 	const char *io = d9__metadata_value(&a->metadata, "source.io");
 
@@ -65,7 +64,7 @@ static void saturated(struct d9__findings *findings, const struct d9__worker *wo
 		"machine left it, busy for "
 		"%s without a break (%s)%s.",
 		worker->id, 100 * share, d9__units_ns(worker->loop_time.busy.longest_ns).text, who,
-		is_io_recorded(findings->analysis)
+		d9__finding_is_io_recorded(findings->analysis)
 			? ""
 			: "; what its reads and writes brought is not recorded");
 	if (most->callback)
@@ -238,8 +237,8 @@ static enum again asks_again(const struct d9__analysis *a, const struct d9__owne
 	uint64_t by_timer = 0, by_self = 0;
 	char kinds[64];
 
-	if (owner->kind != D9__OWNER_CALLBACK || !is_io_recorded(a) || a->losses.events ||
-	    AGAIN_IO_PART * d9__io_calls(&owner->io) > owner->calls ||
+	if (owner->kind != D9__OWNER_CALLBACK || !d9__finding_is_io_recorded(a) ||
+	    a->losses.events || AGAIN_IO_PART * d9__io_calls(&owner->io) > owner->calls ||
 	    4 * owner->blocked_ns > owner->ns || owner->ns > AGAIN_NS * owner->calls ||
 	    d9__finding_rate(owner->calls, owners->left_ns) < AGAIN_RATE)
 		return NOT_AGAIN;
