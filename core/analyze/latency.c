@@ -137,18 +137,19 @@ static bool is_lost_between(const struct d9__worker *worker, uint64_t wake_ns, u
 	return worker->lost_to_ns > wake_ns && worker->lost_from_ns < start_ns;
 }
 
-/* How much of the wait long calls of |worker| took; each gets its victim. */
+/* How much of the wait long calls of |worker| had, without what the kernel took of them; each gets
+ * its victim. */
 static uint64_t blame(struct d9__worker *worker, const struct d9__delay *delay)
 {
 	struct d9__victim victim = { delay->ns, delay->callback, delay->task,
 				     delay->reason == D9__WAKE_TIMER };
-	uint64_t taken_ns = 0;
+	uint64_t long_ns = 0;
 
 	if (delay->ns < VICTIM_NS || worker->stalls_end_ns <= delay->from_ns)
 		return 0;
 	for (size_t i = 0; i < D9__WORKER_STALLS; i++) {
 		struct d9__stall *stall = worker->stalls[i];
-		uint64_t start, end;
+		uint64_t start, end, own_ns;
 
 		if (!stall || stall->end_ns <= delay->from_ns || stall->task == delay->task)
 			continue;
@@ -156,16 +157,15 @@ static uint64_t blame(struct d9__worker *worker, const struct d9__delay *delay)
 		end = stall->end_ns < delay->start_ns ? stall->end_ns : delay->start_ns;
 		if (start >= end || end - start < VICTIM_NS)
 			continue;
+		own_ns = d9__stall_left_ns(stall, end - start);
 		/* A call that made up less of the wait is not its cause. */
 		if (VICTIM_PART * (end - start) >= delay->ns) {
-			uint64_t own_ns = d9__stall_left_ns(stall, end - start);
-
 			d9__stall_add_victim(stall, &victim);
 			stall->behind_ns += own_ns >= D9__WAIT_EXPLAIN_NS ? own_ns : 0;
 		}
-		taken_ns += end - start;
+		long_ns += own_ns;
 	}
-	return taken_ns;
+	return long_ns;
 }
 
 static void keep(struct d9__delay *items, size_t *n, size_t max, const struct d9__delay *delay,
@@ -286,7 +286,7 @@ static void count_cause(struct d9__latency *latency, struct d9__worker *worker, 
 {
 	const struct d9__between *between = &delay->between;
 
-	if (!is_kernels(delay) && (2 * long_ns >= delay->ns || !are_short(between) ||
+	if (!is_kernels(delay) && (2 * long_ns >= delay->own_ns || !are_short(between) ||
 				   2 * between->longest_ns >= delay->own_ns)) {
 		latency->behind_long++;
 	} else if (d9__delay_is_unfair(delay)) {

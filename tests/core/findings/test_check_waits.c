@@ -103,6 +103,32 @@ static void test_task_that_is_called_again_and_again_while_others_wait_is_unfair
 	}
 }
 
+/* Two of 90 calls of the task took 30 ms each, of which others had the CPU for nearly all. */
+static void test_calls_that_the_kernel_made_long_hide_no_starvation(void)
+{
+	uint64_t us = 40000;
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, us, 0, 3, FD);
+	for (unsigned i = 0; i < 90; i++) {
+		uint64_t taken_us = i % 40 == 20 ? 30000 : 0;
+
+		story_poll(&s, 0, us, us + 300 + taken_us, 1, WEB);
+		us += 300 + taken_us;
+		if (taken_us)
+			story_off_cpu(&s, 0, us, 1, 0, taken_us);
+	}
+	story_poll(&s, 0, us, us + 10, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief,
+			       "has the loop to itself for 27.0 ms, 90 calls in a row");
+	story_free(&s);
+}
+
 /*
  * In each of 50 times 100 ms one task is called for 8 ms while another waits; beside that the loop
  * works for |other_us|.
@@ -516,6 +542,8 @@ static void test_backlog_of_more_calls_than_are_remembered_is_told_with_its_sum(
 static const CU_TestInfo tests[] = {
 	{ "task that is called again and again while others wait is unfair",
 	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
+	{ "calls that the kernel made long hide no starvation",
+	  test_calls_that_the_kernel_made_long_hide_no_starvation },
 	{ "short bursts of one task are unfair where the loop does little else",
 	  test_short_bursts_of_one_task_are_unfair_where_the_loop_does_little_else },
 	{ "starvation is told with its whole length",
