@@ -352,10 +352,9 @@ static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 }
 
 /*
- * Whether a replay of single calls tells what would be without |callback|.  A loop that wanted all
- * the CPU that it got, and more, was put aside for that: with less to do it would be as light as no
- * call of it was.  And calls on several loops keep CPUs from each other.  Where others had the CPU
- * for a quarter of the time, that decides what callbacks wait for.
+ * Whether a replay of single calls tells what would be without |callback|.  Where others had the
+ * CPU for a tenth of the loop's time, that decides what callbacks wait for, and a loop with less to
+ * do would be put aside less.  And calls on several loops keep CPUs from each other.
  */
 static bool is_replayable(const struct d9__findings *findings, const struct d9__callback *callback)
 {
@@ -368,9 +367,7 @@ static bool is_replayable(const struct d9__findings *findings, const struct d9__
 
 		if (!callback->on[i] || !callback->on[i]->calls)
 			continue;
-		if (4 * owners->taken_ns >= all_ns ||
-		    (5 * (owners->awake_ns + owners->taken_ns) >= 4 * all_ns &&
-		     10 * owners->taken_ns >= all_ns))
+		if (10 * owners->taken_ns >= all_ns)
 			return false;
 		awake_ns += owners->awake_ns;
 		taken_ns += owners->taken_ns;
