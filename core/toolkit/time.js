@@ -10,7 +10,7 @@
 import { rowsIn, wakeOf } from './index.js';
 import { rowsOfRun } from './runs.js';
 import { lowerBound } from './table.js';
-import {PARK, pollAt, relativeTime, rowsNamed} from './trace.js';
+import { PARK, pollAt, relativeTime, rowsNamed } from './trace.js';
 
 const LONG_CALL = 1e6; // such calls have readings of their own
 const CPU_STEP = 4096; // CPU times are written in steps of so much
@@ -54,44 +54,22 @@ function highest(parks) {
 
 function factsOf(trace, worker) {
 	if (!timeFacts.has(trace))
-		timeFacts.set(trace, {
-			workers : new WeakMap(),
-			sampleNs : sampleNs(trace),
-			readings : rowsByWorker(trace, 'OffCpuEvent',
-						[
-							'blocked_ns', 'run_queue_ns',
-							'voluntary_switches', 'user_cpu_ns',
-							'system_cpu_ns'
-						]),
-			looks : rowsByWorker(trace, 'StuckPollEvent', [ 'running' ]),
-			told : rowsByWorker(trace, 'BlockingCallEvent',
-					    [ 'duration_ns', 'held_ns', 'held_ready_ns' ]),
-			ready : rowsByWorker(trace, 'RunQueueEvent', [ 'from_ns', 'wait_ns' ]),
-			outside : rowsByWorker(trace, 'LoopOutsideEvent', [ 'from_ns', 'to_ns' ]),
-			sources : rowsByWorker(trace, 'SourceTimeEvent', [ 'total_ns' ])
-		});
-	const facts = timeFacts.get(trace), { samples } = trace,
-	      waits = facts.ready.get(worker.id) ?? [];
-	// More than there was since the reading before: it waited behind the stamp, in the park
-	// that begins there.
+		timeFacts.set(trace, { workers: new WeakMap(), sampleNs: sampleNs(trace),
+			readings: rowsByWorker(trace, 'OffCpuEvent', ['blocked_ns', 'run_queue_ns', 'voluntary_switches', 'user_cpu_ns', 'system_cpu_ns']),
+			looks: rowsByWorker(trace, 'StuckPollEvent', ['running']),
+			told: rowsByWorker(trace, 'BlockingCallEvent', ['duration_ns', 'held_ns', 'held_ready_ns']),
+			ready: rowsByWorker(trace, 'RunQueueEvent', ['from_ns', 'wait_ns']), outside: rowsByWorker(trace, 'LoopOutsideEvent', ['from_ns', 'to_ns']),
+			sources: rowsByWorker(trace, 'SourceTimeEvent', ['total_ns']) });
+	const facts = timeFacts.get(trace), { samples } = trace, waits = facts.ready.get(worker.id) ?? [];
+	// More than there was since the reading before: it waited behind the stamp, in the park that begins there.
 	const isBehind = (row) => row.wait_ns > row.time - relativeTime(trace, row.from_ns ?? 0);
 	if (!facts.workers.has(worker))
-		facts.workers.set(worker, {
-			sampleNs : facts.sampleNs,
-			high : highest(worker.parks),
-			last : null,
-			cut : worker.running ? null : worker.unended ?? null,
-			looks : facts.looks.get(worker.id) ?? [],
-			readings : facts.readings.get(worker.id) ?? [],
-			told : facts.told.get(worker.id) ?? [],
-			ready : waits.filter((row) => !isBehind(row)),
-			readyBehind : new Map(
-				waits.filter(isBehind).map((row) => [row.time, row.wait_ns])),
-			outside : facts.outside.get(worker.id) ?? [],
-			sources : facts.sources.get(worker.id) ?? [],
-			samples : samples.time.filter((_, i) => samples.worker[i] === worker.id &&
-								samples.source[i] !== 1)
-		});
+		facts.workers.set(worker, { sampleNs: facts.sampleNs, high: highest(worker.parks), last: null,
+			cut: worker.running ? null : worker.unended ?? null, looks: facts.looks.get(worker.id) ?? [],
+			readings: facts.readings.get(worker.id) ?? [], told: facts.told.get(worker.id) ?? [],
+			ready: waits.filter((row) => !isBehind(row)), readyBehind: new Map(waits.filter(isBehind).map((row) => [row.time, row.wait_ns])),
+			outside: facts.outside.get(worker.id) ?? [], sources: facts.sources.get(worker.id) ?? [],
+			samples: samples.time.filter((_, i) => samples.worker[i] === worker.id && samples.source[i] !== 1) });
 	return facts.workers.get(worker);
 }
 
@@ -406,9 +384,7 @@ function addPark(sum, worker, facts, i, from, to) {
 	const { parks } = worker, start = parks.start[i], end = parks.end[i];
 	if (parks.flags[i] & PARK.OTHER_AFTER) return;
 	const high = Math.max(i > 0 && !(parks.flags[i] & PARK.OTHER_BEFORE) ? facts.high[i - 1] : 0, parks.cpuBefore[i]);
-	const readyAt = end - Math.min(end - start,
-				       (parks.wait[i] || 0) + (facts.readyBehind.get(start) ?? 0)),
-	      used = Math.min(over(parks.cpuAfter[i], high), readyAt - start);
+	const readyAt = end - Math.min(end - start, (parks.wait[i] || 0) + (facts.readyBehind.get(start) ?? 0)), used = Math.min(over(parks.cpuAfter[i], high), readyAt - start);
 	const a = Math.max(from, start), b = Math.min(to, end), ready = over(b, Math.max(a, readyAt)), rest = b - a - ready;
 	const onCpu = over(used, readyAt - start - rest);
 	sum.ready += ready;
