@@ -18,14 +18,12 @@
 
 /*
  * A callback that sleeps for so large a share of its loop's time is told, or for one part in so
- * many of the time awake if that is any of the whole; from the third share on it is critical.  Of
- * less time no share is told.
+ * many of the time awake if that is any of the whole; from the third share on it is critical.
  */
 #define SLEEPS_SHARE	      0.1
 #define SLEEPS_AWAKE_PART     4
 #define SLEEPS_LEAST_SHARE    0.01
 #define SLEEPS_CRITICAL_SHARE 0.5
-#define SHARE_LEAST_NS	      D9__SECOND_NS
 
 /* A loop that is awake for less of its time is nearly idle: a part of that is a note. */
 #define IDLE_SHARE 0.05
@@ -191,7 +189,7 @@ static struct sleeping find_sleeping(const struct d9__findings *findings,
 		uint64_t ns = on ? d9__owners_slept_ns(owners, on) : 0;
 		double share = d9__owners_share(owners, ns);
 
-		if (owners->left_ns < SHARE_LEAST_NS || share <= most.share)
+		if (!d9__owners_tell(owners) || share <= most.share)
 			continue;
 		if (share < SLEEPS_SHARE &&
 		    (share < SLEEPS_LEAST_SHARE || SLEEPS_AWAKE_PART * ns < owners->awake_ns))
@@ -269,7 +267,7 @@ static bool is_child_note(const struct d9__findings *findings, const struct d9__
 			is_short = true;
 			ns = d9__u64_min(ns, median_ns * on->calls);
 		}
-		share = owners->left_ns < SHARE_LEAST_NS ? 0 : d9__owners_share(owners, ns);
+		share = d9__owners_tell(owners) ? d9__owners_share(owners, ns) : 0;
 		most = share > most ? share : most;
 	}
 	return most < SLEEPS_SHARE && (is_short || longest_ns < CHILD_NS);

@@ -296,8 +296,7 @@ double d9__owners_share(const struct d9__owners *owners, uint64_t ns)
 	return owners->left_ns ? (double)ns / (double)owners->left_ns : 0;
 }
 
-/* Whether the loop had enough time to tell what it does with it. */
-static bool is_enough(const struct d9__owners *owners)
+bool d9__owners_tell(const struct d9__owners *owners)
 {
 	return owners->left_ns + owners->taken_ns >= LEAST_NS && owners->left_ns >= LEFT_NS;
 }
@@ -312,7 +311,7 @@ double d9__owners_share_of(const struct d9__analysis *a, const struct d9__owners
 		const struct d9__owner *owner = find(&owners[i], &of);
 		double share = owner ? d9__owners_share(&owners[i], owner->ns) : 0;
 
-		if (is_enough(&owners[i]) && share > most)
+		if (d9__owners_tell(&owners[i]) && share > most)
 			most = share;
 	}
 	return most;
@@ -336,7 +335,7 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 {
 	const struct d9__loop_time *time = &worker->loop_time;
 
-	return owners->n && is_enough(owners) &&
+	return owners->n && d9__owners_tell(owners) &&
 	       (LIMIT_PART * owners->asleep_ns <= owners->left_ns ||
 		time->busy.longest_ns >= BUSY_NS ||
 		(time->busy.ns >= LEAST_NS &&
@@ -346,7 +345,7 @@ bool d9__owners_saturated(const struct d9__worker *worker, const struct d9__owne
 bool d9__owners_may_be_saturated(const struct d9__worker *worker, const struct d9__owners *owners)
 {
 	return d9__owners_saturated(worker, owners) ||
-	       (owners->n && is_enough(owners) && owners->taken_ns > 2 * owners->left_ns &&
+	       (owners->n && d9__owners_tell(owners) && owners->taken_ns > 2 * owners->left_ns &&
 		MAY_LIMIT_PART * owners->asleep_ns <= owners->left_ns);
 }
 

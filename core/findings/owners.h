@@ -60,6 +60,9 @@ struct d9__owners {
  */
 struct d9__owners *d9__owners_make(const struct d9__sums *sums);
 
+/* Whether the loop had enough time to tell by shares what it does with it. */
+bool d9__owners_tell(const struct d9__owners *owners);
+
 /*
  * Whether the loop of |worker| is at its limit: it was busy for 3 s without a break, or for a fifth
  * of the trace, or never slept for a tenth of what the machine left it.

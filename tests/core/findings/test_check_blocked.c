@@ -431,22 +431,27 @@ static void test_sleep_in_calls_of_a_library_is_one_finding(void)
 	story_free(&s);
 }
 
-/* Each millisecond a call of 500 us, of which the thread runs for 50; |sleeps|: of all threads. */
-static void short_sleeps(struct story *s, uint64_t sleeps, bool queue_known)
+/*
+ * Each millisecond a call of 500 us, of which the thread runs for 50; |sleeps|: of all threads.
+ * Others have the CPU for |taken_us| of each wait.
+ */
+static void short_sleeps(struct story *s, uint64_t sleeps, bool queue_known, uint64_t taken_us)
 {
 	story_begin(s);
 	story_sleeps(s, 0, 0);
 	if (queue_known)
 		story_run_queue(s, 0, 1);
 	story_unpark(s, 0, 1, 0);
-	for (uint64_t i = 0; i < 2000; i++) {
+	for (uint64_t i = 0; i < 1500; i++) {
 		story_poll(s, 0, 1000 * i + 10, 1000 * i + 510, 1, SAVE);
+		if (taken_us)
+			story_put_aside_since(s, 0, 1000 * i + 510, 1000 * i + 520, taken_us);
 		story_park(s, 0, 1000 * i + 520, 60 * (i + 1));
 		story_unpark(s, 0, 1000 * i + 1000, 60 * (i + 1));
 	}
 	if (queue_known)
-		story_run_queue(s, 2000000, 1);
-	story_sleeps(s, 2000000, sleeps);
+		story_run_queue(s, 1500000, 1);
+	story_sleeps(s, 1500000, sleeps);
 	story_analyse(s);
 }
 
@@ -454,18 +459,23 @@ static void test_calls_that_are_too_short_to_tell_that_they_sleep_do_together(vo
 {
 	struct story s;
 
-	short_sleeps(&s, 4000, true);
+	short_sleeps(&s, 4000, true, 0);
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
 	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
 	CU_ASSERT(has(story_finding(&s, 0)->brief, "sleeps 44 % of the loop's time, 44"));
-	CU_ASSERT(has(story_finding(&s, 0)->brief, " us each, 2,000 calls"));
+	CU_ASSERT(has(story_finding(&s, 0)->brief, " us each, 1,500 calls"));
+	story_free(&s);
+
+	/* Less than a second of its own, of more than one. */
+	short_sleeps(&s, 4000, true, 470);
+	CU_ASSERT(has(story_finding_of(&s, "blocked-callback")->brief, "of the loop's time, 44"));
 	story_free(&s);
 
 	/* Others may have had the CPU, or the host. */
-	short_sleeps(&s, 4000, false);
+	short_sleeps(&s, 4000, false, 0);
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
 	story_free(&s);
-	short_sleeps(&s, 900, true);
+	short_sleeps(&s, 700, true, 0);
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
 	story_free(&s);
 }
